@@ -1,0 +1,2 @@
+DROP TABLE users;
+DROP FUNCTION users_id_sequence_follows();

@@ -1,0 +1,2 @@
+DROP TABLE sessions;
+DROP FUNCTION sessions_ending_is_final();

@@ -1,0 +1,2 @@
+DROP TABLE session_events;
+DROP FUNCTION session_events_is_a_ledger();
