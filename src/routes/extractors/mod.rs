@@ -1,0 +1,27 @@
+//! What handlers ask of a request, in their signatures: a handler without one of these is public.
+
+mod api_key;
+mod client;
+mod credentials;
+mod json;
+mod origin;
+
+pub use api_key::{ApiKey, Cleanup};
+pub use client::{ClientInfo, RequestId};
+pub use credentials::{Form, Presented, SignedIn};
+pub use json::JsonBody;
+pub use origin::SameOrigin;
+
+use actix_web::HttpRequest;
+use actix_web::web::Data;
+
+use super::error::ApiError;
+use crate::context::Context;
+use crate::services::Refusal;
+
+/// The shared state of the application.
+pub(super) fn context(request: &HttpRequest) -> Result<&Data<Context>, ApiError> {
+    request
+        .app_data::<Data<Context>>()
+        .ok_or_else(|| ApiError::Refused(Refusal::Internal("no context".to_owned())))
+}

@@ -1,0 +1,92 @@
+//! What every answer has in common.
+
+use std::panic::AssertUnwindSafe;
+
+use actix_web::HttpMessage as _;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use futures_util::FutureExt as _;
+use uuid::Uuid;
+
+use super::error::ApiError;
+use super::extractors::{ClientInfo, RequestId};
+use crate::telemetry::SECURITY;
+
+pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Longest request id that is taken over from the request.
+const MAX_REQUEST_ID: usize = 64;
+
+/// Gives the request its id, turns a panic into a 500, and logs what is worth it, once.
+pub async fn boundary(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let id = request_id(&request);
+    request.extensions_mut().insert(RequestId(id.clone()));
+    // The request itself cannot be kept: the router needs it for itself.
+    let mut response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
+        Ok(response) => response?.map_into_boxed_body(),
+        Err(_panic) => {
+            log::error!(request_id = id; "the handler panicked");
+            return Err(ApiError::Panic { request_id: id }.into());
+        }
+    };
+    report(&response, &id);
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(X_REQUEST_ID, value);
+    }
+    Ok(response)
+}
+
+fn request_id(request: &ServiceRequest) -> String {
+    let given = request
+        .headers()
+        .get(X_REQUEST_ID)
+        .and_then(|value| value.to_str().ok());
+    let is_well_formed = |id: &&str| {
+        (1..=MAX_REQUEST_ID).contains(&id.len())
+            && id
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    };
+    match given.filter(is_well_formed) {
+        Some(id) => id.to_owned(),
+        None => Uuid::new_v4().simple().to_string(),
+    }
+}
+
+fn report(response: &ServiceResponse, id: &str) {
+    let request = response.request();
+    let status = response.status().as_u16();
+    let route = request.match_pattern().unwrap_or_else(|| "-".to_owned());
+    let method = request.method().as_str();
+    let error = response
+        .response()
+        .error()
+        .and_then(|error| error.as_error::<ApiError>());
+    match error {
+        Some(error) if error.detail().is_some() || status >= 500 => {
+            let (code, detail) = (
+                error.code().1,
+                error.detail().unwrap_or("the handler panicked"),
+            );
+            if status == 503 {
+                log::warn!(request_id = id, method, route, status, code, detail; "request refused");
+            } else {
+                log::error!(request_id = id, method, route, status, code, detail; "request failed");
+            }
+        }
+        Some(error) if error.is_security_event() => {
+            let client = ClientInfo::of(request)
+                .coarse_address()
+                .map(|n| n.to_string())
+                .unwrap_or_default();
+            let code = error.code().1;
+            log::warn!(target: SECURITY, request_id = id, method, route, status, code, client; "request refused");
+        }
+        _ => log::debug!(request_id = id, method, route, status; "request answered"),
+    }
+}

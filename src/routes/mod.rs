@@ -1,0 +1,106 @@
+//! HTTP: the whole route table on one page.
+
+mod cookie;
+pub mod error;
+mod extractors;
+mod middleware;
+mod ops;
+mod v1;
+
+use actix_web::dev::HttpServiceFactory;
+use actix_web::middleware::DefaultHeaders;
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{HttpRequest, Resource};
+
+use crate::config::Config;
+use error::ApiError;
+
+pub use middleware::boundary;
+
+/// A path, the methods that it takes, and 405 for the others.
+fn at(path: &str, allow: &'static str) -> Resource {
+    web::resource(path).default_service(web::to(move || async move {
+        Err::<(), _>(ApiError::MethodNotAllowed(allow))
+    }))
+}
+
+/// Registers every route.
+pub fn configure(app: &mut ServiceConfig) {
+    app.service(
+        at("/health/live", "GET, HEAD")
+            .route(web::get().to(ops::live))
+            .route(web::head().to(ops::live)),
+    )
+    .service(
+        at("/health/ready", "GET, HEAD")
+            .route(web::get().to(ops::ready))
+            .route(web::head().to(ops::ready)),
+    )
+    .service(auth())
+    .default_service(web::to(not_found));
+}
+
+fn auth() -> impl HttpServiceFactory {
+    use v1::{auth, gateway, sessions};
+    web::scope("/api/v1/auth")
+        // First: it is asked the most.
+        .service(web::resource(["/verify", "/verify/{tail:.*}"]).route(web::to(gateway::verify)))
+        .service(at("/session", "GET").route(web::get().to(sessions::current)))
+        .service(at("/sessions", "GET").route(web::get().to(sessions::list)))
+        .service(
+            at("/sessions/{id}", "PATCH, DELETE")
+                .route(web::patch().to(sessions::rename))
+                .route(web::delete().to(sessions::end)),
+        )
+        .service(at("/session_events", "GET").route(web::get().to(sessions::history)))
+        .service(at("/sign_up", "POST").route(web::post().to(auth::sign_up)))
+        .service(at("/login", "POST").route(web::post().to(auth::login)))
+        .service(at("/logout", "POST").route(web::post().to(auth::logout)))
+        .service(at("/logout_all", "POST").route(web::post().to(sessions::end_all)))
+        .service(at("/logout_others", "POST").route(web::post().to(sessions::end_others)))
+        .service(at("/change_password", "POST").route(web::post().to(auth::change_password)))
+        .service(at("/reauthenticate", "POST").route(web::post().to(auth::reauthenticate)))
+        .service(at("/rotate_session", "POST").route(web::post().to(auth::rotate)))
+        .service(at("/user", "DELETE").route(web::delete().to(auth::delete_account)))
+        .service(at("/cleanup_sessions", "POST").route(web::post().to(auth::cleanup_sessions)))
+}
+
+async fn not_found(_request: HttpRequest) -> Result<(), ApiError> {
+    Err(ApiError::NotFound)
+}
+
+/// Headers of every answer, errors included. The API's answers are for programs: no page, no
+/// frame, no referrer, no cache.
+const ALWAYS: [(&str, &str); 4] = [
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; frame-ancestors 'none'",
+    ),
+    ("Referrer-Policy", "no-referrer"),
+];
+
+/// What adds them.
+pub fn default_headers(config: &Config) -> DefaultHeaders {
+    let headers = ALWAYS
+        .into_iter()
+        .fold(DefaultHeaders::new(), DefaultHeaders::add);
+    match config.cookie.secure {
+        true => headers.add((
+            "Strict-Transport-Security",
+            "max-age=31536000; includeSubDomains",
+        )),
+        false => headers,
+    }
+}
+
+/// What a query string that cannot be read is answered with.
+pub fn malformed_query() -> ApiError {
+    ApiError::Malformed("The query string is malformed or holds an unknown parameter.".to_owned())
+}
+
+/// What a path that cannot be read is answered with.
+pub fn no_such_path() -> ApiError {
+    ApiError::NotFound
+}

@@ -1,0 +1,301 @@
+//! Signing up, logging in and out, the password, and the cleanup endpoint.
+
+use actix_web::http::header;
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
+use serde::{Deserialize, Serialize};
+
+use super::super::cookie;
+use super::super::error::ApiError;
+use super::super::extractors::{
+    ApiKey, Cleanup, ClientInfo, Form, JsonBody, Presented, RequestId, SameOrigin, SignedIn,
+};
+use super::body::{RevokedBody, SignedInBody, UserBody, hand_over};
+use crate::context::Context;
+use crate::domain::cleanup::Trigger;
+use crate::domain::credentials::{Email, Password};
+use crate::domain::session::AuthLevel;
+use crate::domain::text::{MAX_LABEL_CHARS, display_text};
+use crate::services::auth::{self, Login, SessionRequest};
+use crate::services::refusal::invalid;
+use crate::services::{Refusal, cleanup, verification};
+use crate::telemetry::SECURITY;
+
+/// The body of sign_up.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct SignUp {
+    email: String,
+    password: String,
+}
+
+#[derive(Serialize)]
+struct SignedUpBody {
+    user: UserBody,
+}
+
+fn email(text: &str) -> Result<Email, Refusal> {
+    Email::parse(text).map_err(invalid("email"))
+}
+
+/// A password that is to be checked against a hash; NUL is refused everywhere.
+fn password(field: &'static str, text: String) -> Result<Password, Refusal> {
+    match text.contains('\0') {
+        true => Err(invalid(field)("must not hold NUL".to_owned())),
+        false => Ok(Password::new(text)),
+    }
+}
+
+/// POST sign_up
+pub(in crate::routes) async fn sign_up(
+    _same_origin: SameOrigin,
+    context: Data<Context>,
+    client: ClientInfo,
+    body: JsonBody<SignUp>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let JsonBody(SignUp {
+        email: address,
+        password: secret,
+    }) = body;
+    let (address, secret) = (email(&address)?, password("password", secret)?);
+    let user = auth::sign_up(&context, address, secret, &client.0).await?;
+    log::info!(target: SECURITY, request_id = RequestId::of(&request), user = user.id; "signed up");
+    Ok(HttpResponse::Created().json(SignedUpBody { user: user.into() }))
+}
+
+/// Where a log-in wants its token.
+#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Delivery {
+    #[default]
+    Cookie,
+    Token,
+}
+
+/// The body of login.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct LoginBody {
+    email: String,
+    password: String,
+    #[serde(default)]
+    remember_me: bool,
+    #[serde(default)]
+    delivery: Delivery,
+    device_label: Option<String>,
+}
+
+/// POST login
+pub(in crate::routes) async fn login(
+    _same_origin: SameOrigin,
+    context: Data<Context>,
+    client: ClientInfo,
+    body: JsonBody<LoginBody>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let JsonBody(body) = body;
+    let label = body
+        .device_label
+        .map(|label| display_text(&label, MAX_LABEL_CHARS).map_err(invalid("device_label")));
+    let presented = Presented::read(&request, &context.config.cookie.name);
+    let login = Login {
+        email: email(&body.email)?,
+        password: password("password", body.password)?,
+        request: SessionRequest {
+            remember_me: body.remember_me,
+            device_label: label.transpose()?,
+            auth_level: AuthLevel::Password,
+            client: client.0,
+        },
+        presented: presented.tokens,
+    };
+    let opened = auth::login(&context, login).await?;
+    let (user, session) = (opened.user.id, opened.session.id);
+    log::info!(target: SECURITY, request_id = RequestId::of(&request), user, session:%; "logged in");
+    let form = match body.delivery {
+        Delivery::Cookie => Form::Cookie,
+        Delivery::Token => Form::Bearer,
+    };
+    let mut response = hand_over(&context.config.cookie, form, opened);
+    if form == Form::Cookie {
+        let variant = cookie::clear_variant(
+            &context.config.cookie,
+            &presented.cookies,
+            host(&request).as_deref(),
+        );
+        if let Some((name, value)) = variant.as_deref().and_then(cookie::header) {
+            response.headers_mut().append(name, value);
+        }
+    }
+    Ok(response)
+}
+
+fn host(request: &HttpRequest) -> Option<String> {
+    request
+        .headers()
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .map(str::to_owned)
+}
+
+/// POST logout
+pub(in crate::routes) async fn logout(
+    _same_origin: SameOrigin,
+    context: Data<Context>,
+    client: ClientInfo,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let presented = Presented::read(&request, &context.config.cookie.name);
+    let revoked_count = auth::logout(&context, &presented.tokens, &client.0).await?;
+    log::info!(target: SECURITY, request_id = RequestId::of(&request), revoked_count; "logged out");
+    let mut response = HttpResponse::Ok();
+    clear_cookie(&mut response, &context, &presented, &request);
+    Ok(response.json(RevokedBody {
+        message: "Logged out",
+        revoked_count,
+    }))
+}
+
+/// Removes the caller's cookie, and the site's data where that is configured.
+pub(super) fn clear_cookie(
+    response: &mut actix_web::HttpResponseBuilder,
+    context: &Context,
+    presented: &Presented,
+    request: &HttpRequest,
+) {
+    let cleared = cookie::clear(
+        &context.config.cookie,
+        &presented.cookies,
+        host(request).as_deref(),
+    );
+    for header in cleared.iter().filter_map(|cookie| cookie::header(cookie)) {
+        response.append_header(header);
+    }
+    if context.config.cookie.clear_site_data {
+        response.insert_header(("Clear-Site-Data", r#""cache", "cookies", "storage""#));
+    }
+}
+
+/// The body of change_password.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct ChangePassword {
+    current_password: String,
+    new_password: String,
+}
+
+/// POST change_password
+pub(in crate::routes) async fn change_password(
+    signed_in: SignedIn,
+    client: ClientInfo,
+    body: JsonBody<ChangePassword>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let SignedIn {
+        context,
+        caller,
+        form,
+    } = signed_in;
+    let JsonBody(ChangePassword {
+        current_password,
+        new_password,
+    }) = body;
+    let current = password("current_password", current_password)?;
+    let new = password("new_password", new_password)?;
+    let opened = auth::change_password(&context, &caller, current, new, client.0).await?;
+    log::info!(target: SECURITY, request_id = RequestId::of(&request), user = opened.user.id; "password changed");
+    Ok(hand_over(&context.config.cookie, form, opened))
+}
+
+/// The body of what needs the password again.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct PasswordBody {
+    password: String,
+}
+
+/// POST reauthenticate
+pub(in crate::routes) async fn reauthenticate(
+    signed_in: SignedIn,
+    client: ClientInfo,
+    body: JsonBody<PasswordBody>,
+) -> Result<HttpResponse, ApiError> {
+    let SignedIn {
+        context,
+        caller,
+        form,
+    } = signed_in;
+    let secret = password("password", body.0.password)?;
+    let opened = auth::reauthenticate(&context, &caller, secret, &client.0).await?;
+    Ok(hand_over(&context.config.cookie, form, opened))
+}
+
+/// POST rotate_session
+pub(in crate::routes) async fn rotate(
+    signed_in: SignedIn,
+    client: ClientInfo,
+) -> Result<HttpResponse, ApiError> {
+    let SignedIn {
+        context,
+        caller,
+        form,
+    } = signed_in;
+    let opened = auth::rotate(&context, &caller, &client.0).await?;
+    Ok(hand_over(&context.config.cookie, form, opened))
+}
+
+/// DELETE user
+pub(in crate::routes) async fn delete_account(
+    signed_in: SignedIn,
+    client: ClientInfo,
+    body: JsonBody<PasswordBody>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let SignedIn {
+        context, caller, ..
+    } = signed_in;
+    let secret = password("password", body.0.password)?;
+    let revoked_count = auth::delete_account(&context, &caller, secret, &client.0).await?;
+    log::info!(target: SECURITY, request_id = RequestId::of(&request), user = caller.session.user_id; "account deleted");
+    let mut response = HttpResponse::Ok();
+    let presented = Presented::read(&request, &context.config.cookie.name);
+    clear_cookie(&mut response, &context, &presented, &request);
+    Ok(response.json(RevokedBody {
+        message: "Account deleted",
+        revoked_count,
+    }))
+}
+
+#[derive(Serialize)]
+struct CleanupBody {
+    message: &'static str,
+    cleaned_count: i64,
+}
+
+/// POST cleanup_sessions: any body is ignored, and every failure is 500.
+pub(in crate::routes) async fn cleanup_sessions(
+    _key: ApiKey<Cleanup>,
+    context: Data<Context>,
+) -> Result<HttpResponse, ApiError> {
+    let report = cleanup::run(&context, Trigger::Http)
+        .await
+        .map_err(ApiError::Cleanup)?;
+    let mut response = HttpResponse::Ok();
+    if !report.complete {
+        response.insert_header(("X-Cleanup-Complete", "false"));
+    }
+    Ok(response.json(CleanupBody {
+        message: "Session cleanup completed",
+        cleaned_count: report.expired,
+    }))
+}
+
+/// GET session
+pub(in crate::routes) async fn current(signed_in: SignedIn) -> Result<HttpResponse, ApiError> {
+    let SignedIn {
+        context, caller, ..
+    } = signed_in;
+    let user = verification::owner(&context, &caller.session).await?;
+    Ok(HttpResponse::Ok().json(SignedInBody::new(user, caller.session)))
+}

@@ -1,0 +1,134 @@
+//! Bodies that more than one endpoint answers with.
+
+use actix_web::HttpResponse;
+use chrono::{DateTime, Utc};
+use ipnetwork::IpNetwork;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::super::cookie;
+use super::super::extractors::Form;
+use crate::config::CookieConfig;
+use crate::domain::session::{AuthLevel, Session};
+use crate::domain::user::{Role, User};
+use crate::services::auth::Opened;
+
+/// A session; never a token or a hash.
+#[derive(Debug, Serialize)]
+pub(super) struct SessionBody {
+    id: Uuid,
+    device_label: Option<String>,
+    ip_address: Option<IpNetwork>,
+    auth_level: AuthLevel,
+    remember_me: bool,
+    created_at: DateTime<Utc>,
+    last_seen_at: DateTime<Utc>,
+    authenticated_at: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+    absolute_expires_at: DateTime<Utc>,
+    expires_in: i64,
+    current: bool,
+}
+
+impl SessionBody {
+    pub(super) fn new(session: Session, current: Uuid) -> Self {
+        Self {
+            expires_in: session.expires_in(),
+            current: session.id == current,
+            id: session.id,
+            device_label: session.device_label,
+            ip_address: session.ip_address,
+            auth_level: session.auth_level,
+            remember_me: session.remember_me,
+            created_at: session.created_at,
+            last_seen_at: session.last_seen_at,
+            authenticated_at: session.authenticated_at,
+            expires_at: session.expires_at,
+            absolute_expires_at: session.absolute_expires_at,
+        }
+    }
+}
+
+/// A user.
+#[derive(Debug, Serialize)]
+pub(super) struct UserBody {
+    id: i64,
+    email: Option<String>,
+    role: Role,
+    created_at: DateTime<Utc>,
+}
+
+impl From<User> for UserBody {
+    fn from(user: User) -> Self {
+        Self {
+            id: user.id,
+            email: user.email,
+            role: user.role,
+            created_at: user.created_at,
+        }
+    }
+}
+
+/// Who is signed in, and how.
+#[derive(Debug, Serialize)]
+pub(super) struct SignedInBody {
+    user: UserBody,
+    session: SessionBody,
+    #[serde(flatten)]
+    token: Option<TokenBody>,
+}
+
+/// A token for callers that keep it themselves.
+#[derive(Debug, Serialize)]
+struct TokenBody {
+    session_token: String,
+    token_type: &'static str,
+    expires_in: i64,
+}
+
+impl SignedInBody {
+    pub(super) fn new(user: User, session: Session) -> Self {
+        let id = session.id;
+        Self {
+            user: user.into(),
+            session: SessionBody::new(session, id),
+            token: None,
+        }
+    }
+}
+
+/// What happened, and to how many sessions.
+#[derive(Debug, Serialize)]
+pub(super) struct RevokedBody {
+    pub(super) message: &'static str,
+    pub(super) revoked_count: usize,
+}
+
+/// Hands a new token over: in the cookie or in the body, never in both.
+pub(super) fn hand_over(config: &CookieConfig, form: Form, opened: Opened) -> HttpResponse {
+    let Opened {
+        user,
+        session,
+        token,
+    } = opened;
+    let mut response = HttpResponse::Ok();
+    match form {
+        Form::Cookie => {
+            if let Some(header) = cookie::header(&cookie::set(config, &user, &session, &token)) {
+                response.append_header(header);
+            }
+            response.json(SignedInBody::new(user, session))
+        }
+        Form::Bearer => {
+            let token = TokenBody {
+                session_token: token.expose().to_owned(),
+                token_type: "Bearer",
+                expires_in: session.expires_in(),
+            };
+            response.json(SignedInBody {
+                token: Some(token),
+                ..SignedInBody::new(user, session)
+            })
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! For reverse proxies that ask whether a request may pass.
+
+use actix_web::web::{Data, Query};
+use actix_web::{HttpRequest, HttpResponse};
+use chrono::{SecondsFormat, TimeDelta};
+use serde::Deserialize;
+
+use super::super::error::ApiError;
+use super::super::extractors::Presented;
+use crate::context::Context;
+use crate::domain::session::AuthLevel;
+use crate::services::verification::{require_level, require_recent};
+
+/// What a proxy may demand. Unknown parameters are the original request's and are ignored: some
+/// proxies pass its query on.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(in crate::routes) struct Demands {
+    max_age: Option<u32>,
+    auth_level: Option<AuthLevel>,
+    touch: Option<bool>,
+}
+
+/// Any method on verify: 200 without a body and with every identity header, or 401.
+pub(in crate::routes) async fn verify(
+    request: HttpRequest,
+    context: Data<Context>,
+    demands: Query<Demands>,
+) -> Result<HttpResponse, ApiError> {
+    let presented = Presented::read_behind_proxy(&request, &context.config.cookie.name);
+    let caller = presented
+        .authenticate(&context, demands.touch.unwrap_or(true))
+        .await?;
+    let session = caller.session;
+    require_recent(
+        &session,
+        demands.max_age.map(|age| TimeDelta::seconds(age.into())),
+    )?;
+    if let Some(level) = demands.auth_level {
+        require_level(&session, level)?;
+    }
+    let authenticated_at = session
+        .authenticated_at
+        .to_rfc3339_opts(SecondsFormat::Secs, true);
+    Ok(HttpResponse::Ok()
+        .insert_header(("X-Auth-User-Id", session.user_id))
+        .insert_header(("X-Auth-Session-Id", session.id.to_string()))
+        .insert_header(("X-Auth-Level", session.auth_level.as_str()))
+        .insert_header(("X-Auth-Authenticated-At", authenticated_at))
+        .finish())
+}

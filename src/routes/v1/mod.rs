@@ -1,0 +1,6 @@
+//! Version 1 of the API.
+
+pub(super) mod auth;
+mod body;
+pub(super) mod gateway;
+pub(super) mod sessions;

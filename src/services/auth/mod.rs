@@ -1,0 +1,326 @@
+//! Signing up, logging in and out.
+
+mod proof;
+mod renewal;
+
+pub use proof::*;
+pub use renewal::*;
+
+use chrono::TimeDelta;
+use diesel::pg::PgConnection;
+use diesel::result::QueryResult;
+use uuid::Uuid;
+
+use super::passwords::Check;
+use super::throttle::Attempt;
+use super::{Refusal, Result, endings};
+use crate::context::Context;
+use crate::db::Failure;
+use crate::domain::client::Client;
+use crate::domain::credentials::{Email, Password};
+use crate::domain::event::{Actor, ActorKind, EventKind};
+use crate::domain::session::{AuthLevel, Reason, Session};
+use crate::domain::token::SessionToken;
+use crate::domain::user::{Role, User};
+use crate::repositories::session_events::{self, Subject};
+use crate::repositories::sessions::NewSession;
+use crate::repositories::{sessions, users};
+
+/// A session that has just begun or been given a new token; the only time that the token is seen.
+#[derive(Debug)]
+pub struct Opened {
+    /// Whose.
+    pub user: User,
+    /// The session.
+    pub session: Session,
+    /// Its token.
+    pub token: SessionToken,
+}
+
+/// A new token, or a fault of ours.
+pub(super) fn new_token() -> Result<SessionToken> {
+    SessionToken::generate().map_err(|error| Refusal::Internal(error.to_string()))
+}
+
+/// What a new session is to be, apart from whose.
+#[derive(Debug, Clone)]
+pub struct SessionRequest {
+    /// Longer life, persistent cookie. Not for administrators.
+    pub remember_me: bool,
+    /// The user's or app's own label; else one is made from the User-Agent.
+    pub device_label: Option<String>,
+    /// Strength of the authentication.
+    pub auth_level: AuthLevel,
+    /// Where from.
+    pub client: Client,
+}
+
+/// Begins a session in a transaction that holds the lock on its user: ends those beyond the cap,
+/// inserts, and records both.
+pub(super) fn open_session(
+    conn: &mut PgConnection,
+    context: &Context,
+    user: &User,
+    request: &SessionRequest,
+    token: &SessionToken,
+    actor: Actor,
+) -> QueryResult<Session> {
+    let (lifetime, remember_me) = context
+        .config
+        .session
+        .lifetime(user.role, request.remember_me);
+    endings::end_beyond(
+        conn,
+        user.id,
+        context.config.session.max_per_user.saturating_sub(1),
+        actor,
+    )?;
+    let new = NewSession {
+        user_id: user.id,
+        hash: token.hash(),
+        device_label: request
+            .device_label
+            .clone()
+            .or_else(|| request.client.device_label()),
+        ip_address: request.client.coarse_address(),
+        user_agent_hash: request.client.user_agent_hash(),
+        auth_level: request.auth_level,
+        remember_me,
+        lifetime,
+    };
+    let session = sessions::insert(conn, Uuid::now_v7(), &new)?;
+    let subject = Subject {
+        session_id: Some(session.id),
+        user_id: Some(user.id),
+        device_label: session.device_label.as_deref(),
+        note: None,
+    };
+    session_events::record(conn, EventKind::SessionCreated, actor, &subject)?;
+    Ok(session)
+}
+
+/// Makes an account. Its first session begins with a log-in.
+///
+/// # Errors
+/// `SignUpDisabled`, `PasswordRejected`, `Throttled`, `EmailTaken`, `Unavailable`.
+pub async fn sign_up(
+    context: &Context,
+    email: Email,
+    password: Password,
+    client: &Client,
+) -> Result<User> {
+    if !context.config.sign_up_enabled {
+        return Err(Refusal::SignUpDisabled);
+    }
+    context
+        .config
+        .password
+        .policy
+        .check(&password, Some(&email))
+        .map_err(Refusal::PasswordRejected)?;
+    let address = client.coarse_address();
+    let attempt = Attempt::new(&context.config.throttle, None, address);
+    let slot = context.hasher.slot().await?;
+    let counted = attempt.clone();
+    // Sign-ups count however they end: each costs a hash, and tells whether an e-mail is taken.
+    let delay = context.database.write(move |conn| {
+        let delay = counted.delay(conn)?;
+        if delay.is_none() {
+            counted.failed(conn)?;
+        }
+        Ok(delay)
+    });
+    refuse_throttled(delay.await?)?;
+    let (hash, slot) = context.hasher.hash(slot, password).await?;
+    drop(slot);
+    let made = context.database.write(move |conn| {
+        let user = users::insert(conn, &email, &hash, Role::User)?;
+        let subject = Subject {
+            user_id: Some(user.id),
+            ..Subject::default()
+        };
+        session_events::record(
+            conn,
+            EventKind::UserCreated,
+            Actor::user(user.id, address),
+            &subject,
+        )?;
+        Ok(user)
+    });
+    made.await.map_err(email_taken)
+}
+
+/// The unique index on e-mails has the last word on whether one is free.
+pub(super) fn email_taken(failure: Failure) -> Refusal {
+    match failure {
+        Failure::Constraint(name) if name == users::EMAIL_UNIQUE => Refusal::EmailTaken,
+        other => other.into(),
+    }
+}
+
+pub(super) fn refuse_throttled(delay: Option<TimeDelta>) -> Result<()> {
+    match delay {
+        Some(retry_after) => Err(Refusal::Throttled { retry_after }),
+        None => Ok(()),
+    }
+}
+
+/// A log-in.
+#[derive(Debug, Clone)]
+pub struct Login {
+    /// The submitted e-mail.
+    pub email: Email,
+    /// The submitted password.
+    pub password: Password,
+    /// The session to begin.
+    pub request: SessionRequest,
+    /// Tokens that came along: their sessions are superseded, never adopted.
+    pub presented: Vec<SessionToken>,
+}
+
+/// Logs a user in. Wrong, unknown, disabled and without a password are one answer at one cost.
+///
+/// # Errors
+/// `InvalidCredentials`, `Throttled`, `Unavailable`.
+pub async fn login(context: &std::sync::Arc<Context>, login: Login) -> Result<Opened> {
+    let address = login.request.client.coarse_address();
+    let attempt = Attempt::new(
+        &context.config.throttle,
+        Some(login.email.as_str()),
+        address,
+    );
+    let slot = context.hasher.slot().await?;
+    let (asked, email) = (attempt.clone(), login.email.clone());
+    let (delay, found) = context
+        .database
+        .read(move |conn| match asked.delay(conn)? {
+            Some(delay) => Ok((Some(delay), None)),
+            None => Ok((None, users::find_credentials_by_email(conn, &email)?)),
+        })
+        .await?;
+    refuse_throttled(delay)?;
+    let stored = found.as_ref().and_then(|user| user.password_hash.clone());
+    let (check, slot) = context
+        .hasher
+        .check(slot, login.password.clone(), stored.clone())
+        .await?;
+    let (user, upgraded) = match (found, check) {
+        (Some(user), Check::Right { upgraded }) if user.disabled_at.is_none() => (user, upgraded),
+        (found, _) => {
+            let user_id = found.map(|user| user.id);
+            record_failure(context, attempt, user_id, None, address).await?;
+            drop(slot);
+            return Err(Refusal::InvalidCredentials);
+        }
+    };
+    drop(slot);
+    let token = new_token()?;
+    let (context_, request, new) = (context.clone(), login.request.clone(), token.clone());
+    let opened = context.database.write(move |conn| {
+        let actor = Actor::user(user.id, address);
+        let locked = users::lock(conn, user.id)?;
+        let current = locked.filter(|(_, now)| {
+            now.disabled_at.is_none() && now.password_changed_at == user.password_changed_at
+        });
+        let Some((account, _)) = current else {
+            // Disabled, deleted or given another password since it was checked.
+            return record_failure_in(conn, &attempt, Some(user.id), None, address).map(|()| None);
+        };
+        if let (Some(old), Some(upgraded)) = (&stored, &upgraded) {
+            users::upgrade_password_hash(conn, user.id, old, upgraded)?;
+        }
+        attempt.succeeded(conn)?;
+        let session = open_session(conn, &context_, &account, &request, &new, actor)?;
+        Ok(Some((account, session)))
+    });
+    let (user, session) = opened.await?.ok_or(Refusal::InvalidCredentials)?;
+    supersede(context, &login.presented, &session, address).await;
+    Ok(Opened {
+        user,
+        session,
+        token,
+    })
+}
+
+/// Ends the sessions whose tokens came along with a log-in that succeeded: the same browser or app
+/// would otherwise leave a ghost among the devices. A transaction each, never under the lock of a
+/// second user. The log-in stands even if this fails; then the old session ends by its deadline.
+async fn supersede(
+    context: &Context,
+    presented: &[SessionToken],
+    new: &Session,
+    address: Option<ipnetwork::IpNetwork>,
+) {
+    let (new_id, user_id) = (new.id, new.user_id);
+    for hash in presented.iter().map(SessionToken::hash) {
+        let ended = context.database.write(move |conn| {
+            let actor = |_owner| Actor::user(user_id, address);
+            endings::end_by_hash(conn, &hash, Reason::Superseded, Some(new_id), actor)
+        });
+        if let Err(failure) = ended.await {
+            log::warn!(error:% = failure, session:% = new_id; "the superseded session could not be ended");
+        }
+    }
+}
+
+/// Ends the sessions of the presented tokens. Succeeds for any token.
+///
+/// # Errors
+/// `Unavailable`: then the client must keep its token, for the session lives.
+pub async fn logout(
+    context: &Context,
+    presented: &[SessionToken],
+    client: &Client,
+) -> Result<usize> {
+    if presented.is_empty() {
+        return Ok(0);
+    }
+    let hashes: Vec<_> = presented.iter().map(SessionToken::hash).collect();
+    let address = client.coarse_address();
+    let ended = context.database.write(move |conn| {
+        let mut revoked = 0;
+        for hash in &hashes {
+            let actor = |owner| Actor::user(owner, address);
+            revoked += endings::end_by_hash(conn, hash, Reason::UserLogout, None, actor)?;
+        }
+        Ok(revoked)
+    });
+    Ok(ended.await?)
+}
+
+/// Records a failed check of a password and counts it, in a transaction of its own: it stays though
+/// the request fails.
+pub(super) async fn record_failure(
+    context: &Context,
+    attempt: Attempt,
+    user_id: Option<i64>,
+    session_id: Option<Uuid>,
+    address: Option<ipnetwork::IpNetwork>,
+) -> Result<()> {
+    let recorded = context
+        .database
+        .write(move |conn| record_failure_in(conn, &attempt, user_id, session_id, address));
+    Ok(recorded.await?)
+}
+
+fn record_failure_in(
+    conn: &mut PgConnection,
+    attempt: &Attempt,
+    user_id: Option<i64>,
+    session_id: Option<Uuid>,
+    address: Option<ipnetwork::IpNetwork>,
+) -> QueryResult<()> {
+    attempt.failed(conn)?;
+    // Who failed to log in is not known to be the user; a signed-in user is.
+    let actor = Actor {
+        kind: ActorKind::User,
+        id: session_id.and(user_id),
+        address,
+    };
+    let subject = Subject {
+        user_id,
+        session_id,
+        ..Subject::default()
+    };
+    session_events::record(conn, EventKind::LoginFailed, actor, &subject)
+}
