@@ -276,6 +276,19 @@ fn database(source: &Source, cores: usize) -> Result<DatabaseConfig, ConfigError
                 .to_owned(),
         ));
     };
+    let (auto_migrate, transaction_pooling) = (
+        source.switch("AUTO_MIGRATE")?,
+        source.switch("DATABASE_TRANSACTION_POOLING")?,
+    );
+    let migration_url = source.given("MIGRATION_DATABASE_URL");
+    if transaction_pooling && auto_migrate && migration_url.is_none() {
+        return Err(ConfigError(
+            "DATABASE_TRANSACTION_POOLING is \"true\" while AUTO_MIGRATE is \"true\" and MIGRATION_DATABASE_URL is \
+             not set: two instances that start at once could not be kept apart through the pooler. Allowed: \
+             MIGRATION_DATABASE_URL with a direct connection, or AUTO_MIGRATE=false."
+                .to_owned(),
+        ));
+    }
     // Beyond the reserve there must be connections left for everything else.
     let least = RESERVED_CONNECTIONS + 4;
     let auto = least + 4 * cores.min(16);
@@ -288,7 +301,7 @@ fn database(source: &Source, cores: usize) -> Result<DatabaseConfig, ConfigError
                 .unwrap_or(url)
                 .to_owned(),
         ),
-        auto_migrate: source.switch("AUTO_MIGRATE")?,
+        auto_migrate,
         pool_size,
         queue_length: source.number_or_auto("DATABASE_QUEUE_LENGTH", 1, 100_000, 32 * pool_size)?,
         timeout: source.duration(
@@ -307,7 +320,7 @@ fn database(source: &Source, cores: usize) -> Result<DatabaseConfig, ConfigError
             Duration::from_secs(2),
             Duration::from_secs(60),
         )?,
-        transaction_pooling: source.switch("DATABASE_TRANSACTION_POOLING")?,
+        transaction_pooling,
         coalesce: source.switch("COALESCE_LOOKUPS")?,
     })
 }

@@ -76,6 +76,10 @@ fn unsafe_combinations_are_refused_with_a_way_out() {
         ],
         "__Secure-",
     );
+    refused(
+        &[("DATABASE_TRANSACTION_POOLING", "true")],
+        "MIGRATION_DATABASE_URL",
+    );
     refused(&[("TRUSTED_PROXIES", "0.0.0.0/0")], "everybody");
     refused(&[("TRUSTED_PROXIES", "10.0.0.0/8,::/0")], "everybody");
     refused(

@@ -341,10 +341,11 @@ fn reply<K: Eq + Hash, V: Clone>(batch: Vec<Job<K, V>>, result: Result<HashMap<K
             }
         }
         Err(failure) => {
-            log::warn!(error:% = failure, waiting = batch.len(); "a batch of lookups failed");
+            // Each waiting request is reported at the boundary; this adds why.
+            log::debug!(error:% = failure, waiting = batch.len(); "a batch of lookups failed");
+            let why = failure.to_string();
             for reply in batch.into_iter().filter_map(|job| job.reply) {
-                let _gone_is_fine =
-                    reply.send(Err(Failure::Unavailable("the lookup failed".to_owned())));
+                let _gone_is_fine = reply.send(Err(Failure::Unavailable(why.clone())));
             }
         }
     }

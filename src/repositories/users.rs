@@ -174,13 +174,3 @@ pub fn enable(conn: &mut PgConnection, id: i64) -> QueryResult<usize> {
 pub fn delete(conn: &mut PgConnection, id: i64) -> QueryResult<usize> {
     diesel::delete(users::table.filter(users::id.eq(id))).execute(conn)
 }
-
-/// Ids of accounts after `after`, in order: for work that goes through all of them.
-pub fn ids_after(conn: &mut PgConnection, after: i64, limit: i64) -> QueryResult<Vec<i64>> {
-    users::table
-        .filter(users::id.gt(after))
-        .order(users::id)
-        .limit(limit)
-        .select(users::id)
-        .load(conn)
-}

@@ -1,6 +1,9 @@
 //! What every answer has in common.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use actix_web::HttpMessage as _;
 use actix_web::body::{BoxBody, MessageBody};
@@ -58,6 +61,31 @@ fn request_id(request: &ServiceRequest) -> String {
     }
 }
 
+/// Lets a line pass a second and counts the others.
+struct Limiter {
+    last: Mutex<Option<Instant>>,
+    unlogged: AtomicU64,
+}
+
+static UNAVAILABLE: Limiter = Limiter {
+    last: Mutex::new(None),
+    unlogged: AtomicU64::new(0),
+};
+
+impl Limiter {
+    /// How many were held back since the last line, if this one may pass.
+    fn pass(&self) -> Option<u64> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if last.is_some_and(|last| now.duration_since(last) < Duration::from_secs(1)) {
+            self.unlogged.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        *last = Some(now);
+        Some(self.unlogged.swap(0, Ordering::Relaxed))
+    }
+}
+
 fn report(response: &ServiceResponse, id: &str) {
     let request = response.request();
     let status = response.status().as_u16();
@@ -74,7 +102,10 @@ fn report(response: &ServiceResponse, id: &str) {
                 error.detail().unwrap_or("the handler panicked"),
             );
             if status == 503 {
-                log::warn!(request_id = id, method, route, status, code, detail; "request refused");
+                // An outage under load must not fill the disk with as many lines as requests.
+                if let Some(unlogged) = UNAVAILABLE.pass() {
+                    log::warn!(request_id = id, method, route, status, code, detail, unlogged; "request refused");
+                }
             } else {
                 log::error!(request_id = id, method, route, status, code, detail; "request failed");
             }

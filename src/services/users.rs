@@ -136,7 +136,7 @@ pub async fn revoke_everything(
     loop {
         let ids = context
             .database
-            .read(move |conn| users::ids_after(conn, after, PAGE))
+            .read(move |conn| sessions::owners_after(conn, after, PAGE))
             .await?;
         let Some(last) = ids.last().copied() else {
             return Ok(revoked);

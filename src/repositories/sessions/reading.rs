@@ -98,3 +98,16 @@ pub fn find(conn: &mut PgConnection, id: Uuid) -> QueryResult<Option<Session>> {
         .first(conn)
         .optional()
 }
+
+/// Owners, after `after`, of sessions that have not been ended, in order: for work that goes
+/// through all of them.
+pub fn owners_after(conn: &mut PgConnection, after: i64, limit: i64) -> QueryResult<Vec<i64>> {
+    sessions::table
+        .filter(sessions::user_id.gt(after))
+        .filter(sessions::revoked_at.is_null())
+        .order(sessions::user_id)
+        .distinct()
+        .limit(limit)
+        .select(sessions::user_id)
+        .load(conn)
+}

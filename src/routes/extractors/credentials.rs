@@ -103,6 +103,11 @@ fn bearer(request: &HttpRequest) -> Option<Option<SessionToken>> {
     )
 }
 
+/// Whether a request carries a bearer, of whatever form.
+pub(super) fn has_bearer(request: &HttpRequest) -> bool {
+    bearer(request).is_some()
+}
+
 /// A caller whose session is valid, and who passed the cross-origin check where the cookie was used.
 pub struct SignedIn {
     /// The application's shared state.

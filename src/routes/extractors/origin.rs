@@ -7,7 +7,7 @@ use actix_web::http::header::{self, HeaderMap};
 use actix_web::{FromRequest, HttpRequest};
 
 use super::super::error::ApiError;
-use super::context;
+use super::{context, credentials};
 use crate::config::HttpConfig;
 
 /// Proof that no page of another origin sent this request.
@@ -15,9 +15,10 @@ use crate::config::HttpConfig;
 pub struct SameOrigin;
 
 impl SameOrigin {
-    /// Checks a request of an unsafe method; safe ones change nothing and pass.
+    /// Checks a request of an unsafe method. Safe ones change nothing and pass; so do those with a
+    /// bearer, which no page can send without having been given it.
     pub fn check(request: &HttpRequest) -> Result<Self, ApiError> {
-        if request.method().is_safe() {
+        if request.method().is_safe() || credentials::has_bearer(request) {
             return Ok(Self);
         }
         match is_permitted(request.headers(), &context(request)?.config.http) {

@@ -1,7 +1,11 @@
 //! What the tests share: throw-away databases, the service in this process or as a program of its
 //! own, and a client.
 
-#![allow(dead_code, unused_imports, reason = "several test binaries use parts of this")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "several test binaries use parts of this"
+)]
 
 pub mod app;
 pub mod client;
