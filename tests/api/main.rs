@@ -8,4 +8,16 @@
 )]
 
 mod auth;
+mod cleanup_endpoint;
+mod cookies;
+mod devices;
+mod envelope;
+mod history;
+mod input;
+mod login;
+mod logout;
+mod password;
+mod secrecy;
+mod sign_up;
+mod start;
 mod support;

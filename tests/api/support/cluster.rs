@@ -22,6 +22,11 @@ fn script(arguments: &[&str]) -> String {
         .to_owned()
 }
 
+/// The path of one of PostgreSQL's programs.
+pub fn program(name: &str) -> std::path::PathBuf {
+    Path::new(&script(&["bin"])).join(name)
+}
+
 /// The server for throw-away databases: TEST_DATABASE_URL, else the private test cluster. Never
 /// DATABASE_URL, which may be somebody's.
 pub fn shared_url() -> &'static str {

@@ -13,7 +13,7 @@ pub mod cluster;
 pub mod database;
 pub mod process;
 
-pub use app::TestApp;
+pub use app::{Instance, TestApp};
 pub use client::{Reply, cookie_value};
 pub use cluster::Cluster;
 pub use database::TestDatabase;

@@ -98,13 +98,25 @@ impl Process {
 
     /// Its base URL, once it listens.
     pub fn base_url(&self) -> String {
-        let line = self.wait_for("address=");
+        let line = self.wait_for("version");
+        // In either form of the log: `address=…` or `"address":"…"`.
         let address = line
-            .split("address=")
+            .split("address")
             .nth(1)
-            .and_then(|rest| rest.split(' ').next())
+            .and_then(|rest| {
+                rest.trim_start_matches(['=', '"', ':'])
+                    .split([' ', '"'])
+                    .next()
+            })
             .expect("address");
         format!("http://{address}")
+    }
+
+    /// The same, once it can serve.
+    pub async fn base_url_when_ready(&self) -> String {
+        let url = self.base_url();
+        self.wait_for("the database is ready");
+        url
     }
 
     /// The process id.
