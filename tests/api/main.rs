@@ -21,3 +21,4 @@ mod secrecy;
 mod sign_up;
 mod start;
 mod support;
+mod tokens;
