@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{CLEANUP_KEY, Reply, TestApp};
 
 /// Every path of the API with the methods that it takes.
-const PATHS: [(&str, &[&str]); 17] = [
+pub const PATHS: [(&str, &[&str]); 17] = [
     ("/api/v1/auth/sign_up", &["POST"]),
     ("/api/v1/auth/login", &["POST"]),
     ("/api/v1/auth/logout", &["POST"]),

@@ -17,6 +17,7 @@ mod input;
 mod login;
 mod logout;
 mod password;
+mod readme;
 mod secrecy;
 mod sign_up;
 mod start;
