@@ -20,6 +20,32 @@ pub fn longest_block(conn: &mut PgConnection, keys: &[&str]) -> QueryResult<Opti
     Ok(found.map(|(until, now)| until - now))
 }
 
+/// Failures of a key, none where the last is older than `memory`.
+pub fn failures(conn: &mut PgConnection, key: &str, memory: TimeDelta) -> QueryResult<i32> {
+    let forgotten = timestamptz_mi_interval(statement_timestamp(), memory.into_sql::<Interval>());
+    let found = login_throttle::table
+        .filter(login_throttle::key.eq(key))
+        .filter(login_throttle::last_failure_at.ge(forgotten))
+        .select(login_throttle::failures)
+        .first(conn)
+        .optional()?;
+    Ok(found.unwrap_or(0))
+}
+
+/// Refuses attempts from now on, unless they are refused already: returns whether it did. Of
+/// several at once one does, because the others look again after waiting for the row.
+pub fn claim(conn: &mut PgConnection, key: &str, delay: TimeDelta) -> QueryResult<bool> {
+    let until = timestamptz_pl_interval(statement_timestamp(), delay.into_sql::<Interval>());
+    diesel::update(
+        login_throttle::table
+            .filter(login_throttle::key.eq(key))
+            .filter(login_throttle::blocked_until.le(statement_timestamp())),
+    )
+    .set(login_throttle::blocked_until.eq(until))
+    .execute(conn)
+    .map(|claimed| claimed == 1)
+}
+
 /// Counts a failure, forgetting earlier ones where the last is older than `memory`. Returns the
 /// count; the row stays locked to the end of the transaction.
 pub fn count_failure(conn: &mut PgConnection, key: &str, memory: TimeDelta) -> QueryResult<i32> {

@@ -44,7 +44,7 @@ impl Attempt {
         }
     }
 
-    /// How long this attempt has to wait; `None` when it may go ahead.
+    /// How long this attempt has to wait; `None` when it need not.
     pub fn delay(&self, conn: &mut PgConnection) -> QueryResult<Option<TimeDelta>> {
         let mut keys: Vec<&str> = Vec::with_capacity(2);
         if self.config.failures > 0 {
@@ -54,6 +54,25 @@ impl Attempt {
             keys.push(&self.address);
         }
         login_throttle::longest_block(conn, &keys)
+    }
+
+    /// Like [`Attempt::delay`], for an attempt that is about to be made. Once delays have begun, an
+    /// attempt imposes beforehand the delay that its failure would: of any number of guesses made at
+    /// once, on any number of instances, one goes ahead.
+    pub fn begin(&self, conn: &mut PgConnection) -> QueryResult<Option<TimeDelta>> {
+        let delay = self.delay(conn)?;
+        let (None, Some(pair)) = (delay, &self.pair) else {
+            return Ok(delay);
+        };
+        let failures = login_throttle::failures(conn, pair, MEMORY)?;
+        let next = failures.saturating_add(1);
+        match delay_after(next, self.config.failures, self.config.max_delay) {
+            Some(delay) if failures > 0 && self.config.failures > 0 => {
+                let is_first = login_throttle::claim(conn, pair, delay)?;
+                Ok((!is_first).then_some(delay))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Counts a failure.

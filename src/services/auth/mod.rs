@@ -120,6 +120,7 @@ pub async fn sign_up(
         .map_err(Refusal::PasswordRejected)?;
     let address = client.coarse_address();
     let attempt = Attempt::new(&context.config.throttle, None, address);
+    refuse_blocked(context, &attempt).await?;
     let slot = context.hasher.slot().await?;
     let counted = attempt.clone();
     // Sign-ups count however they end: each costs a hash, and tells whether an e-mail is taken.
@@ -158,6 +159,13 @@ pub(super) fn email_taken(failure: Failure) -> Refusal {
     }
 }
 
+/// Refuses what is throttled before it waits for its turn to hash, so that a flood of it takes no
+/// turns from others.
+async fn refuse_blocked(context: &Context, attempt: &Attempt) -> Result<()> {
+    let asked = attempt.clone();
+    refuse_throttled(context.database.read(move |conn| asked.delay(conn)).await?)
+}
+
 pub(super) fn refuse_throttled(delay: Option<TimeDelta>) -> Result<()> {
     match delay {
         Some(retry_after) => Err(Refusal::Throttled { retry_after }),
@@ -189,11 +197,12 @@ pub async fn login(context: &std::sync::Arc<Context>, login: Login) -> Result<Op
         Some(login.email.as_str()),
         address,
     );
+    refuse_blocked(context, &attempt).await?;
     let slot = context.hasher.slot().await?;
     let (asked, email) = (attempt.clone(), login.email.clone());
     let (delay, found) = context
         .database
-        .read(move |conn| match asked.delay(conn)? {
+        .read(move |conn| match asked.begin(conn)? {
             Some(delay) => Ok((Some(delay), None)),
             None => Ok((None, users::find_credentials_by_email(conn, &email)?)),
         })

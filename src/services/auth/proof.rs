@@ -42,9 +42,17 @@ async fn prove(
             let credentials = users::find_credentials(conn, user_id)?;
             // Under the same name as at the log-in, so that they share their counts.
             let email = user.and_then(|user| user.email);
-            let account = email.clone().unwrap_or_else(|| user_id.to_string());
+            let account = email
+                .as_deref()
+                .map_or_else(|| user_id.to_string(), str::to_lowercase);
             let attempt = Attempt::new(&throttle, Some(&account), address);
-            let delay = attempt.delay(conn)?;
+            let has_password = credentials
+                .as_ref()
+                .is_some_and(|credentials| credentials.password_hash.is_some());
+            let delay = match has_password {
+                true => attempt.begin(conn)?,
+                false => None,
+            };
             Ok((
                 credentials.map(|credentials| (credentials, email)),
                 attempt,
@@ -87,12 +95,15 @@ pub async fn change_password(
         .email
         .as_deref()
         .and_then(|email| Email::parse(email).ok());
-    context
-        .config
-        .password
-        .policy
-        .check(&new, email.as_ref())
-        .map_err(Refusal::PasswordRejected)?;
+    if let Err(rejection) = context.config.password.policy.check(&new, email.as_ref()) {
+        // The old one was right: another try at the new one need not wait.
+        let attempt = proved.attempt;
+        context
+            .database
+            .write(move |conn| attempt.succeeded(conn))
+            .await?;
+        return Err(Refusal::PasswordRejected(rejection));
+    }
     let (hash, slot) = context.hasher.hash(proved.slot, new).await?;
     drop(slot);
     let token = new_token()?;
