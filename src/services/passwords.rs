@@ -29,8 +29,9 @@ pub struct Hasher {
     dummy: Arc<str>,
 }
 
-/// The right to hash, held from before the throttle is asked until the outcome is recorded:
-/// parallel guesses then cannot outrun the throttle by more than the number of slots.
+/// The right to hash, held from before the throttle is asked until the outcome is recorded: before
+/// delays begin, parallel guesses outrun the count by no more than the number of slots. From then
+/// on they do not outrun it at all (see `Attempt::begin`).
 pub struct Slot(#[expect(dead_code, reason = "held, not read")] OwnedSemaphorePermit);
 
 /// What checking a password found.
@@ -133,7 +134,7 @@ impl Hasher {
     /// Checks a password against a stored hash, or against the dummy where there is none.
     ///
     /// # Errors
-    /// `Internal` where the stored hash is not one.
+    /// `Internal` where the work fails.
     pub async fn check(
         &self,
         slot: Slot,
@@ -156,12 +157,18 @@ fn check_against(
     stored: Option<&str>,
     dummy: &str,
 ) -> Result<Check> {
-    let phc = stored.unwrap_or(dummy);
-    let parsed = PasswordHash::new(phc)
-        .map_err(|error| Refusal::Internal(format!("a stored password hash: {error}")))?;
+    let Some(parsed) = stored.and_then(readable) else {
+        // As long as it takes where there is something to check.
+        let parsed = PasswordHash::new(dummy)
+            .map_err(|error| Refusal::Internal(format!("the dummy hash: {error}")))?;
+        let _in_vain = argon2.verify_password(password.as_bytes(), &parsed);
+        return Ok(Check::Wrong);
+    };
     // The verifier takes its parameters from the hash.
-    let fits = argon2.verify_password(password.as_bytes(), &parsed).is_ok();
-    if !fits || stored.is_none() {
+    if argon2
+        .verify_password(password.as_bytes(), &parsed)
+        .is_err()
+    {
         return Ok(Check::Wrong);
     }
     let upgraded = match is_weaker(&parsed, argon2.params()) {
@@ -174,11 +181,77 @@ fn check_against(
     Ok(Check::Right { upgraded })
 }
 
+/// A stored hash that can be checked against. One that cannot (of another system's making, say)
+/// fits no password; it must be neither an error nor quicker than others, which would tell.
+fn readable(stored: &str) -> Option<PasswordHash> {
+    let parsed = PasswordHash::new(stored).ok().filter(|hash| {
+        hash.salt.is_some()
+            && hash.hash.is_some()
+            && Algorithm::try_from(hash.algorithm.as_str()).is_ok()
+            && Params::try_from(hash).is_ok()
+    });
+    if parsed.is_none() {
+        log::error!("a stored password hash is not one of Argon2: its user cannot log in");
+    }
+    parsed
+}
+
 fn is_weaker(stored: &PasswordHash, wanted: &Params) -> bool {
     let Ok(params) = Params::try_from(stored) else {
         return true;
     };
     stored.algorithm.as_str() != Algorithm::Argon2id.as_str()
+        || stored.version != Some(Version::V0x13.into())
         || params.m_cost() < wanted.m_cost()
         || params.t_cost() < wanted.t_cost()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argon2(memory: u32) -> Argon2<'static> {
+        let params = Params::new(memory, 1, 1, None).unwrap();
+        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+    }
+
+    fn check(stored: &str) -> Check {
+        let argon2 = argon2(64);
+        let dummy = argon2.hash_password(b"dummy").unwrap().to_string();
+        let password = Password::new("right".to_owned());
+        check_against(&argon2, &password, Some(stored), &dummy).unwrap()
+    }
+
+    #[test]
+    fn what_is_no_hash_of_argon2_fits_nothing_and_is_no_error() {
+        for stored in [
+            "",
+            "right",
+            "$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW",
+            "$pbkdf2-sha256$i=1$c2FsdHNhbHQ$aGFzaGhhc2hoYXNoaGFzaA",
+            "$argon2id$v=19$m=64,t=1,p=1",
+            "$argon2id$v=19$m=1,t=0,p=0$c2FsdHNhbHQ$aGFzaGhhc2hoYXNoaGFzaA",
+        ] {
+            assert_eq!(check(stored), Check::Wrong, "{stored}");
+        }
+    }
+
+    #[test]
+    fn weaker_hashes_are_upgraded_and_others_are_not() {
+        let upgraded = |argon2: Argon2<'_>| {
+            let stored = argon2.hash_password(b"right").unwrap().to_string();
+            match check(&stored) {
+                Check::Right { upgraded } => upgraded,
+                Check::Wrong => panic!("{stored}"),
+            }
+        };
+        assert_eq!(upgraded(argon2(64)), None);
+        assert_eq!(upgraded(argon2(128)), None);
+        assert!(upgraded(argon2(32)).unwrap().contains("m=64,"));
+        let params = || Params::new(64, 1, 1, None).unwrap();
+        let old = Argon2::new(Algorithm::Argon2id, Version::V0x10, params());
+        assert!(upgraded(old).unwrap().contains("v=19"));
+        let other = Argon2::new(Algorithm::Argon2i, Version::V0x13, params());
+        assert!(upgraded(other).unwrap().contains("$argon2id$"));
+    }
 }
