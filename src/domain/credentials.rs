@@ -1,6 +1,7 @@
 //! E-mails and passwords as people send them.
 
 use super::common_passwords;
+use super::text::is_unprintable;
 
 /// Characters that an e-mail may have (RFC 5321 path, less the angle brackets).
 pub const MAX_EMAIL_CHARS: usize = 254;
@@ -16,8 +17,9 @@ impl Email {
     /// A sentence that says what is wrong.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        if text.contains('\0') {
-            return Err("must not hold NUL".to_owned());
+        // Two accounts must not look the same.
+        if text.chars().any(is_unprintable) {
+            return Err("must not hold control or invisible characters".to_owned());
         }
         if text.chars().count() > MAX_EMAIL_CHARS {
             return Err(format!("must have at most {MAX_EMAIL_CHARS} characters"));
@@ -224,6 +226,10 @@ mod tests {
             "a b@example.com",
             "Alice <a@example.com>",
             "a\0@example.com",
+            "a\r\n@example.com",
+            "\"a\u{1b}\"@example.com",
+            "a\u{200b}@example.com",
+            "a\u{202e}@example.com",
             &long,
         ] {
             assert!(Email::parse(bad).is_err(), "{bad:?}");
