@@ -12,6 +12,15 @@ use crate::config::{ConfigError, LogFormat};
 /// Target of everything that concerns security: filter by it to watch the door.
 pub const SECURITY: &str = "sekisho::security";
 
+/// Libraries that log no more than `info`, unless the filter names them.
+const LIBRARIES: [&str; 5] = [
+    "actix_web",
+    "actix_http",
+    "actix_server",
+    "actix_cors",
+    "mio",
+];
+
 /// Starts logging to standard error.
 ///
 /// # Errors
@@ -19,12 +28,27 @@ pub const SECURITY: &str = "sekisho::security";
 pub fn init(filter: &str, format: LogFormat) -> Result<(), ConfigError> {
     let parsed = env_filter(filter)?;
     let mut builder = env_logger::Builder::new();
+    // The libraries' own debugging quotes paths and headers of requests.
+    if parsed
+        .to_lowercase()
+        .split(',')
+        .any(|part| ["debug", "trace"].contains(&part))
+    {
+        for library in LIBRARIES {
+            builder.filter_module(library, log::LevelFilter::Info);
+        }
+    }
     builder.parse_filters(parsed);
     match format {
         LogFormat::Text => builder
             .format(|out, record| writeln!(out, "{} {}", out.timestamp_millis(), text(record))),
         LogFormat::Json => builder.format(json_line),
     };
+    std::panic::set_hook(Box::new(|panic| {
+        // Not its message: those of string slicing, for one, quote the string.
+        let place = panic.location().map(ToString::to_string);
+        log::error!(place = place.unwrap_or_default(); "a thread panicked");
+    }));
     // A second start in one process keeps the first logger, which only tests do.
     let _ = builder.try_init();
     Ok(())

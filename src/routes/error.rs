@@ -4,8 +4,8 @@ use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 
-use super::ALWAYS;
 use super::middleware::X_REQUEST_ID;
+use super::{ALWAYS, HSTS};
 use crate::services::Refusal;
 
 /// Seconds after which a client may try again when the database is away.
@@ -38,6 +38,8 @@ pub enum ApiError {
     Panic {
         /// For the answer's header.
         request_id: String,
+        /// Whether browsers are to keep to HTTPS.
+        is_secure: bool,
     },
 }
 
@@ -225,9 +227,15 @@ impl ApiError {
                 let seconds = retry_after.num_milliseconds().max(0).div_euclid(1000) + 1;
                 response.insert_header((header::RETRY_AFTER, seconds.to_string()));
             }
-            Self::Panic { request_id } => {
+            Self::Panic {
+                request_id,
+                is_secure,
+            } => {
                 for header in ALWAYS {
                     response.insert_header(header);
+                }
+                if *is_secure {
+                    response.insert_header(HSTS);
                 }
                 response.insert_header((X_REQUEST_ID, request_id.as_str()));
             }

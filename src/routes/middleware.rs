@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 use uuid::Uuid;
 
 use super::error::ApiError;
-use super::extractors::{ClientInfo, RequestId};
+use super::extractors::{ClientInfo, RequestId, context};
 use crate::telemetry::SECURITY;
 
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -29,12 +29,17 @@ pub async fn boundary(
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let id = request_id(&request);
     request.extensions_mut().insert(RequestId(id.clone()));
+    let is_secure = context(request.request()).is_ok_and(|context| context.config.cookie.secure);
     // The request itself cannot be kept: the router needs it for itself.
     let mut response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
         Ok(response) => response?.map_into_boxed_body(),
         Err(_panic) => {
             log::error!(request_id = id; "the handler panicked");
-            return Err(ApiError::Panic { request_id: id }.into());
+            return Err(ApiError::Panic {
+                request_id: id,
+                is_secure,
+            }
+            .into());
         }
     };
     report(&response, &id);

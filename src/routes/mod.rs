@@ -81,16 +81,19 @@ const ALWAYS: [(&str, &str); 4] = [
     ("Referrer-Policy", "no-referrer"),
 ];
 
+/// Where the cookie is for HTTPS alone.
+const HSTS: (&str, &str) = (
+    "Strict-Transport-Security",
+    "max-age=31536000; includeSubDomains",
+);
+
 /// What adds them.
 pub fn default_headers(config: &Config) -> DefaultHeaders {
     let headers = ALWAYS
         .into_iter()
         .fold(DefaultHeaders::new(), DefaultHeaders::add);
     match config.cookie.secure {
-        true => headers.add((
-            "Strict-Transport-Security",
-            "max-age=31536000; includeSubDomains",
-        )),
+        true => headers.add(HSTS),
         false => headers,
     }
 }
