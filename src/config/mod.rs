@@ -233,6 +233,18 @@ impl Config {
     /// The first setting that is wrong, or a combination that would be unsafe.
     pub fn new(source: &Source) -> Result<Self, ConfigError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cleanup_api_keys = api_keys(source, "SESSION_CLEANUP_API_KEY")?;
+        let service_api_keys = api_keys(source, "SERVICE_API_KEY")?;
+        if cleanup_api_keys
+            .iter()
+            .any(|key| service_api_keys.contains(key))
+        {
+            return Err(ConfigError(
+                "SESSION_CLEANUP_API_KEY and SERVICE_API_KEY hold the same key: who may clean up could then act for \
+                 every user. Make two keys (such as with: openssl rand -hex 32)."
+                    .to_owned(),
+            ));
+        }
         Ok(Self {
             database: database(source, cores)?,
             http: http(source, cores)?,
@@ -246,8 +258,8 @@ impl Config {
             },
             cleanup: cleanup(source)?,
             sign_up_enabled: source.switch("SIGN_UP_ENABLED")?,
-            cleanup_api_keys: api_keys(source, "SESSION_CLEANUP_API_KEY")?,
-            service_api_keys: api_keys(source, "SERVICE_API_KEY")?,
+            cleanup_api_keys,
+            service_api_keys,
             log_level: source.text("LOG_LEVEL").to_owned(),
             log_format: source.parsed("LOG_FORMAT", "text or json", |v| match v {
                 "text" => Some(LogFormat::Text),

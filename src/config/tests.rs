@@ -120,6 +120,12 @@ fn api_keys_are_long_and_at_most_two_and_never_shown() {
             "{error}"
         );
     }
+    let error =
+        config(&[("SESSION_CLEANUP_API_KEY", &one), ("SERVICE_API_KEY", &one)]).unwrap_err();
+    assert!(
+        error.contains("SERVICE_API_KEY") && !error.contains(&one),
+        "{error}"
+    );
     let shown = format!(
         "{:?}",
         config(&[("SESSION_CLEANUP_API_KEY", &one)]).unwrap()
