@@ -21,5 +21,6 @@ mod readme;
 mod secrecy;
 mod sign_up;
 mod start;
+mod security;
 mod support;
 mod tokens;
