@@ -13,13 +13,7 @@ use crate::config::{ConfigError, LogFormat};
 pub const SECURITY: &str = "sekisho::security";
 
 /// Libraries that log no more than `info`, unless the filter names them.
-const LIBRARIES: [&str; 5] = [
-    "actix_web",
-    "actix_http",
-    "actix_server",
-    "actix_cors",
-    "mio",
-];
+const LIBRARIES: [&str; 4] = ["actix_web", "actix_server", "actix_cors", "mio"];
 
 /// Starts logging to standard error.
 ///
@@ -28,12 +22,11 @@ const LIBRARIES: [&str; 5] = [
 pub fn init(filter: &str, format: LogFormat) -> Result<(), ConfigError> {
     let parsed = env_filter(filter)?;
     let mut builder = env_logger::Builder::new();
+    // An error to this one is whatever a client sends that is no HTTP.
+    builder.filter_module("actix_http", log::LevelFilter::Off);
     // The libraries' own debugging quotes paths and headers of requests.
-    if parsed
-        .to_lowercase()
-        .split(',')
-        .any(|part| ["debug", "trace"].contains(&part))
-    {
+    let is_verbose = |part: &str| ["debug", "trace"].contains(&part);
+    if parsed.to_lowercase().split(',').any(is_verbose) {
         for library in LIBRARIES {
             builder.filter_module(library, log::LevelFilter::Info);
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use actix_cors::CorsError;
 use actix_web::HttpMessage as _;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -32,7 +33,7 @@ pub async fn boundary(
     let is_secure = context(request.request()).is_ok_and(|context| context.config.cookie.secure);
     // The request itself cannot be kept: the router needs it for itself.
     let mut response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
-        Ok(response) => response?.map_into_boxed_body(),
+        Ok(response) => in_form(response?.map_into_boxed_body()),
         Err(_panic) => {
             log::error!(request_id = id; "the handler panicked");
             return Err(ApiError::Panic {
@@ -47,6 +48,17 @@ pub async fn boundary(
         response.headers_mut().insert(X_REQUEST_ID, value);
     }
     Ok(response)
+}
+
+/// Gives the refusals of CORS, which have a form of their own, that of all others.
+fn in_form(response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    let error = response.response().error();
+    if error.is_some_and(|error| error.as_error::<CorsError>().is_some()) {
+        let (request, _) = response.into_parts();
+        ServiceResponse::from_err(ApiError::CrossOrigin, request)
+    } else {
+        response
+    }
 }
 
 fn request_id(request: &ServiceRequest) -> String {
