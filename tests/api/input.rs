@@ -94,7 +94,7 @@ async fn malformed_bodies_are_400_and_change_nothing() {
         .to_vec();
         bodies.push(invalid_utf8);
         bodies.push(format!("{whole} trailing").into_bytes());
-        bodies.push(whole[..whole.len() - 1].as_bytes().to_vec());
+        bodies.push(whole.as_bytes()[..whole.len() - 1].to_vec());
         // A lone surrogate is no character.
         bodies.push(whole.replacen(":\"", ":\"\\ud800", 1).into_bytes());
         for (name, value) in right.as_object().unwrap() {
