@@ -3,9 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::exists;
 use diesel::prelude::*;
-use diesel::sql_types::Interval;
 
-use super::sql::{pg_advisory_xact_lock, statement_timestamp, timestamptz_mi_interval};
+use super::sql::{exactly, pg_advisory_xact_lock, statement_timestamp, timestamptz_mi_interval};
 use crate::domain::cleanup::{Report, Trigger};
 use crate::schema::cleanup_runs;
 
@@ -50,8 +49,7 @@ pub fn is_schedule_served(
     interval: TimeDelta,
     stale: TimeDelta,
 ) -> QueryResult<bool> {
-    let since =
-        |age: TimeDelta| timestamptz_mi_interval(statement_timestamp(), age.into_sql::<Interval>());
+    let since = |age: TimeDelta| timestamptz_mi_interval(statement_timestamp(), exactly(age));
     let recent = cleanup_runs::started_at
         .gt(since(interval))
         .and(cleanup_runs::finished_at.is_not_null());
@@ -110,6 +108,6 @@ pub fn list(
 
 /// Deletes the records of runs older than the retention.
 pub fn purge(conn: &mut PgConnection, retention: TimeDelta) -> QueryResult<usize> {
-    let before = timestamptz_mi_interval(statement_timestamp(), retention.into_sql::<Interval>());
+    let before = timestamptz_mi_interval(statement_timestamp(), exactly(retention));
     diesel::delete(cleanup_runs::table.filter(cleanup_runs::started_at.lt(before))).execute(conn)
 }

@@ -3,9 +3,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::case_when;
 use diesel::prelude::*;
-use diesel::sql_types::{Integer, Interval};
+use diesel::sql_types::Integer;
 
-use super::sql::{statement_timestamp, timestamptz_mi_interval, timestamptz_pl_interval};
+use super::sql::{exactly, statement_timestamp, timestamptz_mi_interval, timestamptz_pl_interval};
 use crate::schema::login_throttle;
 
 /// How much longer the most blocked of these keys is blocked; `None` where none is.
@@ -49,7 +49,7 @@ pub fn claim(conn: &mut PgConnection, key: &str, delay: TimeDelta) -> QueryResul
 /// Counts a failure, forgetting earlier ones where the last is older than `memory`. Returns the
 /// count; the row stays locked to the end of the transaction.
 pub fn count_failure(conn: &mut PgConnection, key: &str, memory: TimeDelta) -> QueryResult<i32> {
-    let forgotten = timestamptz_mi_interval(statement_timestamp(), memory.into_sql::<Interval>());
+    let forgotten = timestamptz_mi_interval(statement_timestamp(), exactly(memory));
     diesel::insert_into(login_throttle::table)
         .values((
             login_throttle::key.eq(key),
@@ -73,7 +73,7 @@ pub fn count_failure(conn: &mut PgConnection, key: &str, memory: TimeDelta) -> Q
 
 /// Refuses further attempts for a while.
 pub fn block(conn: &mut PgConnection, key: &str, delay: TimeDelta) -> QueryResult<usize> {
-    let until = timestamptz_pl_interval(statement_timestamp(), delay.into_sql::<Interval>());
+    let until = timestamptz_pl_interval(statement_timestamp(), exactly(delay));
     diesel::update(login_throttle::table.filter(login_throttle::key.eq(key)))
         .set(login_throttle::blocked_until.eq(until))
         .execute(conn)
@@ -86,7 +86,7 @@ pub fn clear(conn: &mut PgConnection, key: &str) -> QueryResult<usize> {
 
 /// Forgets keys whose last failure is older than `memory`.
 pub fn purge(conn: &mut PgConnection, memory: TimeDelta) -> QueryResult<usize> {
-    let before = timestamptz_mi_interval(statement_timestamp(), memory.into_sql::<Interval>());
+    let before = timestamptz_mi_interval(statement_timestamp(), exactly(memory));
     diesel::delete(login_throttle::table.filter(login_throttle::last_failure_at.lt(before)))
         .execute(conn)
 }

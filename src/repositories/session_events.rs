@@ -3,11 +3,11 @@
 use chrono::TimeDelta;
 use diesel::dsl::{array, case_when};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Inet, Interval, Nullable, Text};
+use diesel::sql_types::{BigInt, Inet, Nullable, Text};
 use ipnetwork::IpNetwork;
 use uuid::Uuid;
 
-use super::sql::{statement_timestamp, timestamptz_mi_interval};
+use super::sql::{exactly, statement_timestamp, timestamptz_mi_interval};
 use crate::domain::event::{Actor, Event, EventKind};
 use crate::domain::session::Reason;
 use crate::schema::{session_events, sessions};
@@ -143,7 +143,7 @@ pub fn scrub_addresses_batch(
                 .field(session_events::occurred_at)
                 .lt(timestamptz_mi_interval(
                     statement_timestamp(),
-                    retention.into_sql::<Interval>(),
+                    exactly(retention),
                 )),
         )
         .order(candidates.field(session_events::occurred_at).asc())
@@ -168,7 +168,7 @@ pub fn purge_batch(
                 .field(session_events::occurred_at)
                 .lt(timestamptz_mi_interval(
                     statement_timestamp(),
-                    retention.into_sql::<Interval>(),
+                    exactly(retention),
                 )),
         )
         .order(candidates.field(session_events::occurred_at).asc())
@@ -186,7 +186,7 @@ pub fn count_scrubbable(conn: &mut PgConnection, retention: TimeDelta) -> QueryR
         .filter(session_events::ip_address.is_not_null())
         .filter(session_events::occurred_at.lt(timestamptz_mi_interval(
             statement_timestamp(),
-            retention.into_sql::<Interval>(),
+            exactly(retention),
         )))
         .count()
         .get_result(conn)
@@ -197,7 +197,7 @@ pub fn count_purgeable(conn: &mut PgConnection, retention: TimeDelta) -> QueryRe
     session_events::table
         .filter(session_events::occurred_at.lt(timestamptz_mi_interval(
             statement_timestamp(),
-            retention.into_sql::<Interval>(),
+            exactly(retention),
         )))
         .count()
         .get_result(conn)

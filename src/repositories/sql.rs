@@ -1,6 +1,8 @@
 //! SQL functions that Diesel does not know, and the fragments that more than one query shares.
 
+use chrono::TimeDelta;
 use diesel::dsl::auto_type;
+use diesel::pg::data_types::PgInterval;
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Double, Interval, Nullable, SingleValue, Text, Timestamptz};
 
@@ -63,6 +65,12 @@ diesel::define_sql_function! {
 diesel::define_sql_function! {
     /// Takes a lock that the end of the transaction releases.
     fn pg_advisory_xact_lock(key: diesel::sql_types::BigInt) -> diesel::sql_types::Bool;
+}
+
+/// A length of time as seconds alone. Left to itself Diesel writes whole days, and where the server's
+/// time zone changes its clock a day has 23 or 25 hours.
+pub(crate) fn exactly(length: TimeDelta) -> PgInterval {
+    PgInterval::from_microseconds(length.num_microseconds().unwrap_or(i64::MAX))
 }
 
 /// The one definition of a valid session.

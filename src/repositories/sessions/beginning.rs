@@ -1,14 +1,15 @@
 //! Making sessions, and giving them new tokens.
 
 use diesel::prelude::*;
-use diesel::sql_types::Interval;
 use ipnetwork::IpNetwork;
 use uuid::Uuid;
 
 use super::columns;
 use crate::domain::session::{AuthLevel, Lifetime, Session};
 use crate::domain::token::SessionHash;
-use crate::repositories::sql::{is_active, least, statement_timestamp, timestamptz_pl_interval};
+use crate::repositories::sql::{
+    exactly, is_active, least, statement_timestamp, timestamptz_pl_interval,
+};
 use crate::schema::sessions;
 
 /// A session to be made.
@@ -34,16 +35,9 @@ pub struct NewSession {
 
 /// Makes a session that begins now.
 pub fn insert(conn: &mut PgConnection, id: Uuid, new: &NewSession) -> QueryResult<Session> {
-    let absolute = || {
-        timestamptz_pl_interval(
-            statement_timestamp(),
-            new.lifetime.absolute.into_sql::<Interval>(),
-        )
-    };
-    let idle = timestamptz_pl_interval(
-        statement_timestamp(),
-        new.lifetime.idle.into_sql::<Interval>(),
-    );
+    let absolute =
+        || timestamptz_pl_interval(statement_timestamp(), exactly(new.lifetime.absolute));
+    let idle = timestamptz_pl_interval(statement_timestamp(), exactly(new.lifetime.idle));
     diesel::insert_into(sessions::table)
         .values((
             sessions::id.eq(id),
@@ -57,7 +51,7 @@ pub fn insert(conn: &mut PgConnection, id: Uuid, new: &NewSession) -> QueryResul
             sessions::created_at.eq(statement_timestamp()),
             sessions::last_seen_at.eq(statement_timestamp()),
             sessions::authenticated_at.eq(statement_timestamp()),
-            sessions::idle_timeout.eq(new.lifetime.idle),
+            sessions::idle_timeout.eq(exactly(new.lifetime.idle)),
             sessions::absolute_expires_at.eq(absolute()),
             sessions::expires_at.eq(least(absolute(), idle)),
         ))
@@ -94,13 +88,8 @@ pub fn reauthenticate(
     new: &SessionHash,
     lifetime: Lifetime,
 ) -> QueryResult<Option<Session>> {
-    let absolute = || {
-        timestamptz_pl_interval(
-            statement_timestamp(),
-            lifetime.absolute.into_sql::<Interval>(),
-        )
-    };
-    let idle = timestamptz_pl_interval(statement_timestamp(), lifetime.idle.into_sql::<Interval>());
+    let absolute = || timestamptz_pl_interval(statement_timestamp(), exactly(lifetime.absolute));
+    let idle = timestamptz_pl_interval(statement_timestamp(), exactly(lifetime.idle));
     let current = sessions::table
         .filter(sessions::id.eq(id))
         .filter(sessions::session_hash.eq(old.as_str()))
@@ -110,7 +99,7 @@ pub fn reauthenticate(
             sessions::session_hash.eq(new.as_str()),
             sessions::last_seen_at.eq(statement_timestamp()),
             sessions::authenticated_at.eq(statement_timestamp()),
-            sessions::idle_timeout.eq(lifetime.idle),
+            sessions::idle_timeout.eq(exactly(lifetime.idle)),
             sessions::absolute_expires_at.eq(absolute()),
             sessions::expires_at.eq(least(absolute(), idle)),
         ))

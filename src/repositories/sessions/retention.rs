@@ -4,13 +4,13 @@
 use chrono::TimeDelta;
 use diesel::dsl::array;
 use diesel::prelude::*;
-use diesel::sql_types::{Interval, Uuid as SqlUuid};
+use diesel::sql_types::Uuid as SqlUuid;
 use ipnetwork::IpNetwork;
 use uuid::Uuid;
 
 use super::candidates;
 use crate::domain::session::Reason;
-use crate::repositories::sql::{ended_at, statement_timestamp, timestamptz_mi_interval};
+use crate::repositories::sql::{ended_at, exactly, statement_timestamp, timestamptz_mi_interval};
 use crate::schema::sessions;
 
 /// Marks sessions past their deadline as expired, the longest expired first.
@@ -51,7 +51,7 @@ pub fn purge_batch(
             )
             .lt(timestamptz_mi_interval(
                 statement_timestamp(),
-                retention.into_sql::<Interval>(),
+                exactly(retention),
             )),
         )
         .order(
@@ -82,7 +82,7 @@ pub fn scrub_addresses_batch(
                 .field(sessions::created_at)
                 .lt(timestamptz_mi_interval(
                     statement_timestamp(),
-                    retention.into_sql::<Interval>(),
+                    exactly(retention),
                 )),
         )
         .order(candidates.field(sessions::created_at).asc())
@@ -111,7 +111,7 @@ pub fn count_expired_before(conn: &mut PgConnection, retention: TimeDelta) -> Qu
         .filter(sessions::revoked_at.is_null())
         .filter(sessions::expires_at.lt(timestamptz_mi_interval(
             statement_timestamp(),
-            retention.into_sql::<Interval>(),
+            exactly(retention),
         )))
         .count()
         .get_result(conn)
@@ -124,7 +124,7 @@ pub fn count_purgeable(conn: &mut PgConnection, retention: TimeDelta) -> QueryRe
         .filter(
             ended_at(sessions::expires_at, sessions::revoked_at).lt(timestamptz_mi_interval(
                 statement_timestamp(),
-                retention.into_sql::<Interval>(),
+                exactly(retention),
             )),
         )
         .count()
@@ -137,7 +137,7 @@ pub fn count_scrubbable(conn: &mut PgConnection, retention: TimeDelta) -> QueryR
         .filter(sessions::ip_address.is_not_null())
         .filter(sessions::created_at.lt(timestamptz_mi_interval(
             statement_timestamp(),
-            retention.into_sql::<Interval>(),
+            exactly(retention),
         )))
         .count()
         .get_result(conn)

@@ -3,12 +3,12 @@
 use chrono::TimeDelta;
 use diesel::dsl::{array, case_when};
 use diesel::prelude::*;
-use diesel::sql_types::{Interval, Uuid as SqlUuid};
+use diesel::sql_types::Uuid as SqlUuid;
 use uuid::Uuid;
 
 use super::candidates;
 use crate::repositories::sql::{
-    interval_mul, least, statement_timestamp, timestamptz_mi, timestamptz_pl_interval,
+    exactly, interval_mul, least, statement_timestamp, timestamptz_mi, timestamptz_pl_interval,
 };
 use crate::schema::sessions;
 
@@ -16,17 +16,13 @@ use crate::schema::sessions;
 /// if that is less. A macro, because the aliased table's columns have other types.
 macro_rules! is_stale {
     ($last_seen_at:expr, $idle_timeout:expr, $interval:expr) => {{
-        use diesel::IntoSql as _;
         use $crate::repositories::sql::{
-            interval_mul, least, statement_timestamp, timestamptz_mi_interval,
+            exactly, interval_mul, least, statement_timestamp, timestamptz_mi_interval,
         };
         let quarter: f64 = 0.25;
         $last_seen_at.lt(timestamptz_mi_interval(
             statement_timestamp(),
-            least(
-                $interval.into_sql::<diesel::sql_types::Interval>(),
-                interval_mul($idle_timeout, quarter),
-            ),
+            least(exactly($interval), interval_mul($idle_timeout, quarter)),
         ))
     }};
 }
@@ -56,7 +52,7 @@ pub fn touch(
                 .field(sessions::expires_at)
                 .gt(timestamptz_pl_interval(
                     statement_timestamp(),
-                    margin.into_sql::<Interval>(),
+                    exactly(margin),
                 )),
         )
         .select(candidates.field(sessions::id))
