@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::io::Read as _;
+use std::io::BufRead as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -226,7 +226,8 @@ async fn operate(context: &Context, name: &str, arguments: &ArgMatches) -> Resul
 fn read_password() -> Result<Password, Refusal> {
     let mut text = String::new();
     std::io::stdin()
-        .read_to_string(&mut text)
+        .lock()
+        .read_line(&mut text)
         .map_err(|error| Refusal::Internal(error.to_string()))?;
     let line = text.lines().next().unwrap_or_default();
     Ok(Password::new(line.to_owned()))

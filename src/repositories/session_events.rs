@@ -130,6 +130,17 @@ pub fn scrub_user(conn: &mut PgConnection, user_id: i64) -> QueryResult<usize> {
         .execute(conn)
 }
 
+/// Forgets the address of this user in entries about others: those of an administrator, and of a
+/// log-in that superseded somebody else's session.
+pub fn scrub_actor(conn: &mut PgConnection, user_id: i64) -> QueryResult<usize> {
+    diesel::update(session_events::table)
+        .filter(session_events::actor_id.eq(user_id))
+        .filter(session_events::actor_id.ne(session_events::user_id))
+        .filter(session_events::ip_address.is_not_null())
+        .set(session_events::ip_address.eq(None::<IpNetwork>))
+        .execute(conn)
+}
+
 /// Forgets a batch of addresses older than the retention.
 pub fn scrub_addresses_batch(
     conn: &mut PgConnection,

@@ -78,7 +78,7 @@ pub async fn dry_run(context: &Context) -> Result<Report> {
             expired: sessions::count_expirable(conn)?,
             purged: sessions::count_purgeable(conn, config.retention)?
                 + sessions::count_expired_before(conn, config.retention)?,
-            ip_scrubbed: sessions::count_scrubbable(conn, config.ip_retention)?
+            ip_scrubbed: sessions::count_scrubbable(conn, config.ip_retention, config.retention)?
                 + session_events::count_scrubbable(conn, config.ip_retention)?,
             events_purged: session_events::count_purgeable(conn, config.event_retention)?,
             complete: true,
@@ -196,7 +196,8 @@ fn work_until(
             return Ok(false);
         }
         let batch = transact(conn, |conn| {
-            let left = format!("{}ms", left.as_millis());
+            // Rounded up: cut off before `until`, it would look like a failure.
+            let left = format!("{}ms", left.as_millis() + 1);
             diesel::select(sql::set_config("statement_timeout", left, true)).execute(conn)?;
             run_batch(conn, config, class)
         });

@@ -239,6 +239,7 @@ pub(super) fn erase(conn: &mut PgConnection, user_id: i64, actor: Actor) -> Quer
     let revoked = endings::end_all(conn, user_id, Reason::UserDeleted, None, actor, None)?;
     session_events::record(conn, EventKind::UserDeleted, actor, &about(user_id, None))?;
     session_events::scrub_user(conn, user_id)?;
+    session_events::scrub_actor(conn, user_id)?;
     sessions::delete_all_of_user(conn, user_id)?;
     users::delete(conn, user_id)?;
     Ok(revoked)

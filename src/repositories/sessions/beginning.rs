@@ -59,7 +59,9 @@ pub fn insert(conn: &mut PgConnection, id: Uuid, new: &NewSession) -> QueryResul
         .get_result(conn)
 }
 
-/// Gives a valid session a new token, if the old one is still its token.
+/// Gives a valid session a new token, if the old one is still its token. Use is recorded by the
+/// touch alone: written here too, it would keep a client that rotates often from ever being due to
+/// slide.
 pub fn replace_hash(
     conn: &mut PgConnection,
     id: Uuid,
@@ -71,22 +73,20 @@ pub fn replace_hash(
         .filter(sessions::session_hash.eq(old.as_str()))
         .filter(is_active());
     diesel::update(current)
-        .set((
-            sessions::session_hash.eq(new.as_str()),
-            sessions::last_seen_at.eq(statement_timestamp()),
-        ))
+        .set(sessions::session_hash.eq(new.as_str()))
         .returning(columns())
         .get_result(conn)
         .optional()
 }
 
-/// The same after the user proved the password again: the cap begins anew.
+/// The same after the user proved the password again: the cap begins anew, and with it the limits of
+/// the user's role, as at a log-in.
 pub fn reauthenticate(
     conn: &mut PgConnection,
     id: Uuid,
     old: &SessionHash,
     new: &SessionHash,
-    lifetime: Lifetime,
+    (lifetime, remember_me): (Lifetime, bool),
 ) -> QueryResult<Option<Session>> {
     let absolute = || timestamptz_pl_interval(statement_timestamp(), exactly(lifetime.absolute));
     let idle = timestamptz_pl_interval(statement_timestamp(), exactly(lifetime.idle));
@@ -99,6 +99,7 @@ pub fn reauthenticate(
             sessions::session_hash.eq(new.as_str()),
             sessions::last_seen_at.eq(statement_timestamp()),
             sessions::authenticated_at.eq(statement_timestamp()),
+            sessions::remember_me.eq(remember_me),
             sessions::idle_timeout.eq(exactly(lifetime.idle)),
             sessions::absolute_expires_at.eq(absolute()),
             sessions::expires_at.eq(least(absolute(), idle)),

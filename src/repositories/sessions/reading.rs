@@ -69,12 +69,14 @@ pub fn least_recently_seen_beyond(
         .load(conn)
 }
 
-/// Whether this session of this user is valid now.
-pub fn is_still_active(conn: &mut PgConnection, id: Uuid, user_id: i64) -> QueryResult<bool> {
+/// Whether this session is valid now, and this its token still. Locks the row, so that it stays so to
+/// the end of the transaction.
+pub fn lock_active(conn: &mut PgConnection, id: Uuid, hash: &SessionHash) -> QueryResult<bool> {
     sessions::table
         .filter(sessions::id.eq(id))
-        .filter(sessions::user_id.eq(user_id))
+        .filter(sessions::session_hash.eq(hash.as_str()))
         .select(is_active())
+        .for_no_key_update()
         .first(conn)
         .optional()
         .map(Option::unwrap_or_default)

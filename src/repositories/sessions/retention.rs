@@ -131,10 +131,20 @@ pub fn count_purgeable(conn: &mut PgConnection, retention: TimeDelta) -> QueryRe
         .get_result(conn)
 }
 
-/// How many [`scrub_addresses_batch`] would find now.
-pub fn count_scrubbable(conn: &mut PgConnection, retention: TimeDelta) -> QueryResult<i64> {
+/// How many [`scrub_addresses_batch`] would find after everything older than `purged` has gone.
+pub fn count_scrubbable(
+    conn: &mut PgConnection,
+    retention: TimeDelta,
+    purged: TimeDelta,
+) -> QueryResult<i64> {
     sessions::table
         .filter(sessions::ip_address.is_not_null())
+        .filter(
+            ended_at(sessions::expires_at, sessions::revoked_at).ge(timestamptz_mi_interval(
+                statement_timestamp(),
+                exactly(purged),
+            )),
+        )
         .filter(sessions::created_at.lt(timestamptz_mi_interval(
             statement_timestamp(),
             exactly(retention),

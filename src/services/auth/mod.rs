@@ -228,12 +228,14 @@ pub async fn login(context: &std::sync::Arc<Context>, login: Login) -> Result<Op
     let opened = context.database.write(move |conn| {
         let actor = Actor::user(user.id, address);
         let locked = users::lock(conn, user.id)?;
+        let known = locked.as_ref().map(|(account, _)| account.id);
         let current = locked.filter(|(_, now)| {
             now.disabled_at.is_none() && now.password_changed_at == user.password_changed_at
         });
         let Some((account, _)) = current else {
-            // Disabled, deleted or given another password since it was checked.
-            return record_failure_in(conn, &attempt, Some(user.id), None, address).map(|()| None);
+            // Disabled, deleted or given another password since it was checked. Of the deleted the
+            // ledger must not learn an address again.
+            return record_failure_in(conn, &attempt, known, None, address).map(|()| None);
         };
         if let (Some(old), Some(upgraded)) = (&stored, &upgraded) {
             users::upgrade_password_hash(conn, user.id, old, upgraded)?;
@@ -281,20 +283,17 @@ pub async fn logout(
     presented: &[SessionToken],
     client: &Client,
 ) -> Result<usize> {
-    if presented.is_empty() {
-        return Ok(0);
-    }
-    let hashes: Vec<_> = presented.iter().map(SessionToken::hash).collect();
     let address = client.coarse_address();
-    let ended = context.database.write(move |conn| {
-        let mut revoked = 0;
-        for hash in &hashes {
+    let mut revoked = 0;
+    // A transaction each: two rows held at once, without the lock on the user, invite deadlocks.
+    for hash in presented.iter().map(SessionToken::hash) {
+        let ended = context.database.write(move |conn| {
             let actor = |owner| Actor::user(owner, address);
-            revoked += endings::end_by_hash(conn, hash, Reason::UserLogout, None, actor)?;
-        }
-        Ok(revoked)
-    });
-    Ok(ended.await?)
+            endings::end_by_hash(conn, &hash, Reason::UserLogout, None, actor)
+        });
+        revoked += ended.await?;
+    }
+    Ok(revoked)
 }
 
 /// Records a failed check of a password and counts it, in a transaction of its own: it stays though

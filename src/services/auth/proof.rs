@@ -114,7 +114,7 @@ pub async fn change_password(
         auth_level: session.auth_level,
         client,
     };
-    let (known, attempt) = (proved.credentials, proved.attempt);
+    let (known, attempt, presented) = (proved.credentials, proved.attempt, caller.hash);
     let changed = context.database.write(move |conn| {
         let actor = Actor::user(session.user_id, request.client.coarse_address());
         let Some((user, now)) = users::lock(conn, session.user_id)? else {
@@ -122,7 +122,7 @@ pub async fn change_password(
         };
         let is_current =
             now.password_changed_at == known.password_changed_at && now.disabled_at.is_none();
-        if !is_current || !sessions::is_still_active(conn, session.id, user.id)? {
+        if !is_current || !sessions::lock_active(conn, session.id, &presented)? {
             return Ok(None);
         }
         users::set_password(conn, user.id, &hash)?;
@@ -171,7 +171,7 @@ pub async fn reauthenticate(
         if now.password_changed_at != known.password_changed_at || now.disabled_at.is_some() {
             return Ok(None);
         }
-        let (lifetime, _) = lifetimes.lifetime(user.role, session.remember_me);
+        let lifetime = lifetimes.lifetime(user.role, session.remember_me);
         let Some(session) = sessions::reauthenticate(conn, session.id, &old, &new, lifetime)?
         else {
             return Ok(None);
@@ -213,17 +213,14 @@ pub async fn delete_account(
 ) -> Result<usize> {
     let proved = prove(context, caller, password, client).await?;
     drop(proved.slot);
-    let (session, known, address) = (
-        caller.session.clone(),
-        proved.credentials,
-        client.coarse_address(),
-    );
+    let (session, presented) = (caller.session.clone(), caller.hash);
+    let (known, address) = (proved.credentials, client.coarse_address());
     let deleted = context.database.write(move |conn| {
         let Some((user, now)) = users::lock(conn, session.user_id)? else {
             return Ok(None);
         };
         let is_current = now.password_changed_at == known.password_changed_at;
-        if !is_current || !sessions::is_still_active(conn, session.id, user.id)? {
+        if !is_current || !sessions::lock_active(conn, session.id, &presented)? {
             return Ok(None);
         }
         crate::services::users::erase(conn, user.id, Actor::user(user.id, address)).map(Some)
