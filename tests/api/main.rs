@@ -8,14 +8,18 @@
 )]
 
 mod auth;
+mod cleanup;
 mod cleanup_endpoint;
+mod concurrency;
 mod cookies;
 mod devices;
 mod envelope;
 mod history;
 mod input;
+mod life;
 mod login;
 mod logout;
+mod operator;
 mod password;
 mod readme;
 mod secrecy;
