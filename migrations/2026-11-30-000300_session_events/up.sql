@@ -27,8 +27,7 @@ CREATE INDEX idx_session_events_occurred_at ON session_events (occurred_at);
 CREATE INDEX idx_session_events_ip_address_kept ON session_events (occurred_at) WHERE ip_address IS NOT NULL;
 
 -- Serves erasure where a deleted user acted upon others; such entries are few.
-CREATE INDEX idx_session_events_actor_of_others ON session_events (actor_id)
-    WHERE actor_id <> user_id AND ip_address IS NOT NULL;
+CREATE INDEX idx_session_events_actor_of_others ON session_events (actor_id) WHERE actor_id <> user_id;
 
 CREATE FUNCTION session_events_is_a_ledger() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -22,7 +22,7 @@ pub fn longest_block(conn: &mut PgConnection, keys: &[&str]) -> QueryResult<Opti
 
 /// Failures of a key, none where the last is older than `memory`.
 pub fn failures(conn: &mut PgConnection, key: &str, memory: TimeDelta) -> QueryResult<i32> {
-    let forgotten = timestamptz_mi_interval(statement_timestamp(), memory.into_sql::<Interval>());
+    let forgotten = timestamptz_mi_interval(statement_timestamp(), exactly(memory));
     let found = login_throttle::table
         .filter(login_throttle::key.eq(key))
         .filter(login_throttle::last_failure_at.ge(forgotten))
@@ -35,7 +35,7 @@ pub fn failures(conn: &mut PgConnection, key: &str, memory: TimeDelta) -> QueryR
 /// Refuses attempts from now on, unless they are refused already: returns whether it did. Of
 /// several at once one does, because the others look again after waiting for the row.
 pub fn claim(conn: &mut PgConnection, key: &str, delay: TimeDelta) -> QueryResult<bool> {
-    let until = timestamptz_pl_interval(statement_timestamp(), delay.into_sql::<Interval>());
+    let until = timestamptz_pl_interval(statement_timestamp(), exactly(delay));
     diesel::update(
         login_throttle::table
             .filter(login_throttle::key.eq(key))

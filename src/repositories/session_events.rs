@@ -136,7 +136,6 @@ pub fn scrub_actor(conn: &mut PgConnection, user_id: i64) -> QueryResult<usize> 
     diesel::update(session_events::table)
         .filter(session_events::actor_id.eq(user_id))
         .filter(session_events::actor_id.ne(session_events::user_id))
-        .filter(session_events::ip_address.is_not_null())
         .set(session_events::ip_address.eq(None::<IpNetwork>))
         .execute(conn)
 }

@@ -76,8 +76,9 @@ const QUERIES: &[(&str, Query)] = &[
     ("sessions::least_recently_seen_beyond", |conn, sample| {
         sessions::least_recently_seen_beyond(conn, sample.user, 3).map(|rows| rows.len())
     }),
-    ("sessions::is_still_active", |conn, sample| {
-        sessions::is_still_active(conn, sample.ids[0], sample.user).map(usize::from)
+    ("sessions::lock_active", |conn, sample| {
+        let session = sessions::insert(conn, Uuid::now_v7(), &sample.new)?;
+        sessions::lock_active(conn, session.id, &sample.new.hash).map(usize::from)
     }),
     ("sessions::exists_for_user", |conn, sample| {
         sessions::exists_for_user(conn, sample.ids[0], sample.user).map(usize::from)
@@ -97,7 +98,7 @@ const QUERIES: &[(&str, Query)] = &[
     ("sessions::reauthenticate", |conn, sample| {
         let session = sessions::insert(conn, Uuid::now_v7(), &sample.new)?;
         let new = SessionToken::generate().unwrap().hash();
-        sessions::reauthenticate(conn, session.id, &sample.new.hash, &new, LIFETIME)
+        sessions::reauthenticate(conn, session.id, &sample.new.hash, &new, (LIFETIME, false))
             .map(|row| usize::from(row.is_some()))
     }),
     ("sessions::rename", |conn, sample| {
@@ -141,7 +142,7 @@ const QUERIES: &[(&str, Query)] = &[
         sessions::count_purgeable(conn, MONTH).map(count)
     }),
     ("sessions::count_scrubbable", |conn, _| {
-        sessions::count_scrubbable(conn, MONTH).map(count)
+        sessions::count_scrubbable(conn, MONTH, YEAR).map(count)
     }),
     ("sessions::touch", |conn, sample| {
         sessions::touch(
@@ -163,6 +164,16 @@ const QUERIES: &[(&str, Query)] = &[
     }),
     ("session_events::scrub_user", |conn, sample| {
         session_events::scrub_user(conn, sample.user)
+    }),
+    ("session_events::scrub_actor", |conn, sample| {
+        let subject = Subject {
+            user_id: Some(sample.user + 1),
+            ..Subject::default()
+        };
+        let address = "192.0.2.0/24".parse().ok();
+        let actor = Actor::admin(sample.user, address);
+        session_events::record(conn, EventKind::AccessDenied, actor, &subject)?;
+        session_events::scrub_actor(conn, sample.user)
     }),
     ("session_events::scrub_addresses_batch", |conn, _| {
         session_events::scrub_addresses_batch(conn, MONTH, 1000)
