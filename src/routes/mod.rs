@@ -76,7 +76,7 @@ const ALWAYS: [(&str, &str); 4] = [
     ("X-Content-Type-Options", "nosniff"),
     (
         "Content-Security-Policy",
-        "default-src 'none'; frame-ancestors 'none'",
+        "default-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     ("Referrer-Policy", "no-referrer"),
 ];

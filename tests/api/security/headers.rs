@@ -2,8 +2,8 @@
 
 use reqwest::Method;
 
-use super::unsafe_calls;
-use crate::support::{CLEANUP_KEY, Reply, TestApp};
+use super::{start, unsafe_calls};
+use crate::support::{CLEANUP_KEY, Reply};
 
 fn assert_headers(reply: &Reply, what: &str) {
     let expected = [
@@ -11,7 +11,7 @@ fn assert_headers(reply: &Reply, what: &str) {
         ("x-content-type-options", "nosniff"),
         (
             "content-security-policy",
-            "default-src 'none'; frame-ancestors 'none'",
+            "default-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         ),
         ("referrer-policy", "no-referrer"),
         (
@@ -46,7 +46,7 @@ fn assert_headers(reply: &Reply, what: &str) {
 
 #[tokio::test]
 async fn every_answer_carries_the_protective_headers_and_every_401_a_challenge() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login("ada@example.com").await;
     let mut requests = vec![
@@ -127,7 +127,7 @@ async fn every_answer_carries_the_protective_headers_and_every_401_a_challenge()
 
 #[tokio::test]
 async fn outages_tell_nothing_of_the_inside() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login("ada@example.com").await;
     app.db
@@ -162,7 +162,7 @@ async fn outages_tell_nothing_of_the_inside() {
 
 #[tokio::test]
 async fn hsts_is_for_secure_cookies_alone() {
-    let app = TestApp::start_with(&[
+    let app = start(&[
         ("SESSION_COOKIE_SECURE", "false"),
         ("SESSION_COOKIE_NAME", "s"),
     ])
@@ -173,7 +173,7 @@ async fn hsts_is_for_secure_cookies_alone() {
 
 #[tokio::test]
 async fn only_trusted_origins_get_cors_and_preflights() {
-    let app = TestApp::start_with(&[("TRUSTED_ORIGINS", "https://app.example.com")]).await;
+    let app = start(&[("TRUSTED_ORIGINS", "https://app.example.com")]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login("ada@example.com").await;
     let get = |origin: &str| {
@@ -245,7 +245,7 @@ async fn only_trusted_origins_get_cors_and_preflights() {
 
 #[tokio::test]
 async fn the_sites_data_is_cleared_at_log_out_where_that_is_wanted() {
-    let app = TestApp::start_with(&[("CLEAR_SITE_DATA_ON_LOGOUT", "true")]).await;
+    let app = start(&[("CLEAR_SITE_DATA_ON_LOGOUT", "true")]).await;
     app.sign_up("ada@example.com").await;
     for path in ["logout", "logout_all"] {
         let token = app.login("ada@example.com").await;
@@ -255,14 +255,14 @@ async fn the_sites_data_is_cleared_at_log_out_where_that_is_wanted() {
             Some(r#""cache", "cookies", "storage""#)
         );
     }
-    let plain = TestApp::start().await;
+    let plain = start(&[]).await;
     let reply = Reply::of(plain.auth(Method::POST, "logout")).await;
     assert_eq!((reply.status, reply.header("clear-site-data")), (200, None));
 }
 
 #[tokio::test]
 async fn request_ids_are_echoed_only_where_well_formed() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     let ask = |id: Vec<u8>| {
         let value = reqwest::header::HeaderValue::from_bytes(&id).unwrap();
         Reply::of(
