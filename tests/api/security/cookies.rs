@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reqwest::Method;
 use serde_json::json;
 
-use super::with_cookie;
+use super::{start, with_cookie};
 use crate::support::{PASSWORD, Reply, TestApp, cookie_value};
 
 /// Name, value and attributes, of which none may come twice.
@@ -148,18 +148,18 @@ async fn every_cookie(app: &TestApp, name: &str, domain: Option<&str>) {
 
 #[tokio::test]
 async fn every_cookie_is_secure_http_only_host_bound_and_cleared_as_it_was_set() {
-    every_cookie(&TestApp::start().await, "__Host-session_id", None).await;
+    every_cookie(&start(&[]).await, "__Host-session_id", None).await;
 }
 
 #[tokio::test]
 async fn with_a_domain_the_same_holds_under_the_other_prefix() {
-    let app = TestApp::start_with(&[("SESSION_COOKIE_DOMAIN", "example.com")]).await;
+    let app = start(&[("SESSION_COOKIE_DOMAIN", "example.com")]).await;
     every_cookie(&app, "__Secure-session_id", Some("example.com")).await;
 }
 
 #[tokio::test]
 async fn a_token_comes_in_the_cookie_or_in_the_body_and_never_in_both() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let body = json!({"email": "ada@example.com", "password": PASSWORD, "delivery": "token", "remember_me": true});
     let reply = app.post_public("login", body).await;
@@ -175,7 +175,7 @@ async fn a_token_comes_in_the_cookie_or_in_the_body_and_never_in_both() {
 
 #[tokio::test]
 async fn malformed_cookies_are_refused_and_foreign_ones_do_no_harm() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login_browser("ada@example.com").await;
     let long = "a".repeat(5 * 1024);
@@ -215,7 +215,7 @@ async fn malformed_cookies_are_refused_and_foreign_ones_do_no_harm() {
 #[tokio::test]
 async fn where_several_came_both_variants_are_cleared() {
     let settings = [("SESSION_COOKIE_NAME", "session_id")];
-    let app = TestApp::start_with(&settings).await;
+    let app = start(&settings).await;
     app.sign_up("ada@example.com").await;
     let cookies = format!(
         "session_id={}; session_id={}",

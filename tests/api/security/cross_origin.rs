@@ -2,9 +2,9 @@
 
 use reqwest::{Method, RequestBuilder};
 
-use super::{unsafe_calls, with_cookie};
+use super::{start, unsafe_calls, with_cookie};
+use crate::support::Reply;
 use crate::support::app::Instance;
-use crate::support::{Reply, TestApp};
 
 const ORIGIN: &str = "https://app.example.com";
 
@@ -34,7 +34,7 @@ async fn calls(app: &Instance, token: &str) -> Vec<(String, RequestBuilder)> {
 
 #[tokio::test]
 async fn pages_of_other_origins_can_do_nothing_with_the_cookie() {
-    let app = TestApp::start_with(&[("PUBLIC_ORIGIN", ORIGIN)]).await;
+    let app = start(&[("PUBLIC_ORIGIN", ORIGIN)]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login_browser("ada@example.com").await;
     let foreign: [&[(&str, &str)]; 9] = [
@@ -77,7 +77,7 @@ async fn pages_of_other_origins_can_do_nothing_with_the_cookie() {
 
 #[tokio::test]
 async fn its_own_pages_and_programs_pass() {
-    let app = TestApp::start_with(&[("PUBLIC_ORIGIN", ORIGIN)]).await;
+    let app = start(&[("PUBLIC_ORIGIN", ORIGIN)]).await;
     app.sign_up("ada@example.com").await;
     let own: [&[(&str, &str)]; 5] = [
         &[("Sec-Fetch-Site", "same-origin")],
@@ -109,7 +109,7 @@ async fn its_own_pages_and_programs_pass() {
 
 #[tokio::test]
 async fn without_a_configured_origin_the_host_decides() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     let post = |host: &str, origin: &str| {
         Reply::of(
             app.auth(Method::POST, "logout")
@@ -137,7 +137,7 @@ async fn without_a_configured_origin_the_host_decides() {
 
 #[tokio::test]
 async fn forms_and_text_are_not_taken_for_json() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login_browser("ada@example.com").await;
     let id = session_id(&app, &token).await;
@@ -182,7 +182,7 @@ async fn forms_and_text_are_not_taken_for_json() {
 
 #[tokio::test]
 async fn nothing_changes_by_get() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login_browser("ada@example.com").await;
     let id = session_id(&app, &token).await;

@@ -2,11 +2,12 @@
 
 use serde_json::json;
 
-use crate::support::{PASSWORD, TestApp};
+use super::start;
+use crate::support::PASSWORD;
 
 #[tokio::test]
 async fn spellings_of_one_address_are_one_account_and_one_throttle() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("Alice@Example.COM").await;
     // The last one's K is the Kelvin sign, which lower-cases to k.
     app.sign_up("mike@example.com").await;
@@ -41,7 +42,7 @@ async fn spellings_of_one_address_are_one_account_and_one_throttle() {
 
 #[tokio::test]
 async fn addresses_that_look_alike_or_hide_something_are_refused() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     let long = format!("{}@example.com", "a".repeat(250));
     for email in [
         "alice\u{200b}@example.com",

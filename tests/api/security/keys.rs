@@ -2,7 +2,8 @@
 
 use reqwest::Method;
 
-use crate::support::{CLEANUP_KEY, Process, Reply, TestApp, TestDatabase};
+use super::start;
+use crate::support::{CLEANUP_KEY, Process, Reply, TestDatabase};
 
 #[tokio::test]
 async fn without_a_configured_key_nobody_gets_in_and_each_try_is_one_line() {
@@ -73,7 +74,7 @@ async fn either_key_works_while_rotating_and_nothing_near_them_does() {
         "new-key-new-key-new-key-new-key-2",
     );
     let both = format!("{old},{new}");
-    let app = TestApp::start_with(&[("SESSION_CLEANUP_API_KEY", &both)]).await;
+    let app = start(&[("SESSION_CLEANUP_API_KEY", &both)]).await;
     let call = |keys: &[&str]| {
         let request = app.auth(Method::POST, "cleanup_sessions");
         Reply::of(

@@ -16,8 +16,24 @@ mod tokens;
 
 use reqwest::{Method, RequestBuilder};
 
-use crate::support::Reply;
 use crate::support::app::Instance;
+use crate::support::{Reply, TestApp};
+
+/// Time enough for a busy machine; how long things may take is shown elsewhere.
+const PATIENT: [(&str, &str); 2] = [
+    ("DATABASE_TIMEOUT", "30s"),
+    ("DATABASE_LOOKUP_TIMEOUT", "30s"),
+];
+
+/// A service with these settings.
+async fn start(settings: &[(&str, &str)]) -> TestApp {
+    TestApp::start_with(&[&PATIENT, settings].concat()).await
+}
+
+/// A further instance beside it.
+async fn another(app: &TestApp, settings: &[(&str, &str)]) -> Instance {
+    app.another(&[&PATIENT, settings].concat()).await
+}
 
 /// What is left of an answer when that is taken away which always differs.
 fn comparable(reply: &Reply) -> (u16, Vec<(String, String)>, String) {

@@ -5,7 +5,8 @@ use diesel::result::QueryResult;
 use sekisho::config::{Config, Source};
 use sekisho::routes;
 
-use crate::support::{Reply, TestApp};
+use super::start;
+use crate::support::Reply;
 
 async fn panics() -> &'static str {
     panic!("a secret in a panic's message")
@@ -71,7 +72,7 @@ async fn a_panicking_handler_is_a_500_in_the_envelope_and_the_next_request_works
 
 #[tokio::test]
 async fn panics_on_a_connection_lose_neither_it_nor_its_permit() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     // More often than there are connections.
     for _ in 0..20 {

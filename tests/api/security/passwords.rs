@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::comparable;
+use super::{another, comparable, start};
 use crate::support::{PASSWORD, Reply, TestApp};
 
 /// Every kind of log-in that fails: the account's e-mail and the password.
@@ -35,7 +35,7 @@ async fn fail(app: &TestApp, (email, password): (&str, &str)) -> Reply {
 
 #[tokio::test]
 async fn every_failed_log_in_is_one_and_the_same_answer() {
-    let app = TestApp::start_with(&[("LOGIN_THROTTLE_FAILURES", "1")]).await;
+    let app = start(&[("LOGIN_THROTTLE_FAILURES", "1")]).await;
     failing_accounts(&app).await;
     let mut answers = Vec::new();
     let mut throttled = Vec::new();
@@ -80,44 +80,52 @@ async fn every_failed_log_in_is_one_and_the_same_answer() {
     );
 }
 
+/// The median time of each kind, over interleaved samples: what slows the machine down slows all.
+async fn median_costs(app: &TestApp) -> Vec<Duration> {
+    const ROUNDS: usize = 9;
+    let mut samples = vec![Vec::new(); FAILING.len()];
+    for round in 0..ROUNDS {
+        for turn in 0..FAILING.len() {
+            let kind = (round + turn) % FAILING.len();
+            let started = Instant::now();
+            assert_eq!(fail(app, FAILING[kind]).await.status, 401);
+            samples[kind].push(started.elapsed());
+        }
+    }
+    let median = |samples: &mut Vec<Duration>| {
+        samples.sort();
+        samples[ROUNDS / 2]
+    };
+    samples.iter_mut().map(median).collect()
+}
+
 /// A loose guard that holds on a busy machine; bench/login_cost measures the same closely.
 #[tokio::test]
 async fn every_failed_log_in_costs_the_same() {
-    const ROUNDS: usize = 15;
     let settings = [
         ("PASSWORD_ARGON2_MEMORY", "19456"),
         ("PASSWORD_ARGON2_ITERATIONS", "2"),
         ("LOGIN_THROTTLE_FAILURES", "0"),
         ("LOGIN_THROTTLE_ADDRESS_FAILURES", "0"),
-        ("DATABASE_TIMEOUT", "20s"),
     ];
-    let app = TestApp::start_with(&settings).await;
+    let app = start(&settings).await;
     failing_accounts(&app).await;
-    let mut samples = vec![Vec::new(); FAILING.len()];
-    for round in 0..ROUNDS {
-        for turn in 0..FAILING.len() {
-            // In turn, so that what slows the machine down slows all of them.
-            let kind = (round + turn) % FAILING.len();
-            let started = Instant::now();
-            assert_eq!(fail(&app, FAILING[kind]).await.status, 401);
-            samples[kind].push(started.elapsed());
+    let mut seen = Vec::new();
+    // A hash left out, or made twice, is a factor of two and more, every time; noise is not.
+    for _ in 0..10 {
+        let medians = median_costs(&app).await;
+        let (least, most) = (medians.iter().min().unwrap(), medians.iter().max().unwrap());
+        if *most < least.mul_f64(1.4) {
+            return;
         }
+        seen.push(medians);
     }
-    let medians: Vec<Duration> = samples
-        .iter_mut()
-        .map(|samples| {
-            samples.sort();
-            samples[ROUNDS / 2]
-        })
-        .collect();
-    let (least, most) = (medians.iter().min().unwrap(), medians.iter().max().unwrap());
-    // A hash that is left out, or made twice, is a factor of two and more.
-    assert!(*most < least.mul_f64(1.6), "{medians:?}");
+    panic!("{seen:?}");
 }
 
 #[tokio::test]
 async fn a_weaker_hash_is_upgraded_at_the_log_in_and_nothing_else_moves() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let stored = || {
         app.db
@@ -131,12 +139,14 @@ async fn a_weaker_hash_is_upgraded_at_the_log_in_and_nothing_else_moves() {
     let (weak, changed_before) = (stored(), changed());
     assert!(weak.starts_with("$argon2id$v=19$m=64,t=1,p=1$"), "{weak}");
     let token = app.login("ada@example.com").await;
-    let stronger = app
-        .another(&[
+    let stronger = another(
+        &app,
+        &[
             ("PASSWORD_ARGON2_MEMORY", "256"),
             ("PASSWORD_ARGON2_ITERATIONS", "2"),
-        ])
-        .await;
+        ],
+    )
+    .await;
     let wrong = json!({"email": "ada@example.com", "password": "wrong"});
     assert_eq!(stronger.post_public("login", wrong).await.status, 401);
     assert_eq!(stored(), weak);
@@ -159,7 +169,7 @@ async fn by_default_a_password_is_hashed_as_owasp_asks() {
         ("PASSWORD_ARGON2_MEMORY", ""),
         ("PASSWORD_ARGON2_ITERATIONS", ""),
     ];
-    let app = TestApp::start_with(&settings).await;
+    let app = start(&settings).await;
     app.sign_up("ada@example.com").await;
     app.sign_up("bob@example.com").await;
     let hashes = app
@@ -177,7 +187,7 @@ async fn by_default_a_password_is_hashed_as_owasp_asks() {
 
 #[tokio::test]
 async fn a_new_password_is_refused_with_a_reason_that_a_form_can_show() {
-    let app = TestApp::start_with(&[("PASSWORD_CONTEXT_WORDS", "sekisho,barrier")]).await;
+    let app = start(&[("PASSWORD_CONTEXT_WORDS", "sekisho,barrier")]).await;
     app.sign_up("mallory.example@mail.test").await;
     let token = app.login("mallory.example@mail.test").await;
     let long = "aé".repeat(64) + "x";
@@ -221,7 +231,7 @@ async fn a_new_password_is_refused_with_a_reason_that_a_form_can_show() {
 
 #[tokio::test]
 async fn passwords_are_taken_verbatim_and_without_rules_of_composition() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     let longest = "aé".repeat(64);
     let taken = [
         "correct horse",

@@ -4,12 +4,12 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::json;
 
-use super::{assert_dead, comparable, with_cookie};
-use crate::support::{CLEANUP_KEY, PASSWORD, Reply, SERVICE_KEY, TestApp, cookie_value, process};
+use super::{another, assert_dead, comparable, start, with_cookie};
+use crate::support::{CLEANUP_KEY, PASSWORD, Reply, SERVICE_KEY, cookie_value, process};
 
 #[tokio::test]
 async fn headers_and_cookies_that_name_a_user_or_a_level_change_nothing() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     let ada = app.sign_up("ada@example.com").await;
     let bob = app.sign_up("bob@example.com").await;
     let token = app.login("ada@example.com").await;
@@ -55,7 +55,7 @@ async fn headers_and_cookies_that_name_a_user_or_a_level_change_nothing() {
 
 #[tokio::test]
 async fn an_api_key_is_no_session_and_a_session_no_api_key() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login("ada@example.com").await;
     for key in [CLEANUP_KEY, SERVICE_KEY] {
@@ -87,8 +87,8 @@ async fn an_api_key_is_no_session_and_a_session_no_api_key() {
 
 #[tokio::test]
 async fn a_log_in_never_adopts_the_token_that_came_with_it() {
-    let app = TestApp::start().await;
-    let other = app.another(&[]).await;
+    let app = start(&[]).await;
+    let other = another(&app, &[]).await;
     app.sign_up("ada@example.com").await;
     app.sign_up("eve@example.com").await;
     let made_up = "A".repeat(43);
@@ -109,8 +109,8 @@ async fn a_log_in_never_adopts_the_token_that_came_with_it() {
 
 #[tokio::test]
 async fn every_proof_and_every_rotation_gives_a_new_token_and_kills_the_old() {
-    let app = TestApp::start().await;
-    let other = app.another(&[]).await;
+    let app = start(&[]).await;
+    let other = another(&app, &[]).await;
     app.sign_up("ada@example.com").await;
     let mut token = app.login("ada@example.com").await;
     let steps = [
@@ -137,8 +137,8 @@ async fn every_proof_and_every_rotation_gives_a_new_token_and_kills_the_old() {
 
 #[tokio::test]
 async fn a_session_ends_without_use_and_at_its_cap() {
-    let app = TestApp::start_with(&[("SESSION_IDLE_TIMEOUT", "30m")]).await;
-    let other = app.another(&[]).await;
+    let app = start(&[("SESSION_IDLE_TIMEOUT", "30m")]).await;
+    let other = another(&app, &[]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login("ada@example.com").await;
     // Used for the last time nearly the idle time-out ago.
@@ -164,7 +164,7 @@ async fn a_session_ends_without_use_and_at_its_cap() {
 
 #[tokio::test]
 async fn use_never_moves_the_deadline_beyond_the_cap() {
-    let app = TestApp::start_with(&[("SESSION_IDLE_TIMEOUT", "30m")]).await;
+    let app = start(&[("SESSION_IDLE_TIMEOUT", "30m")]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login("ada@example.com").await;
     app.db.execute(
@@ -184,8 +184,8 @@ async fn use_never_moves_the_deadline_beyond_the_cap() {
 
 #[tokio::test]
 async fn a_token_is_dead_after_its_log_out_and_logging_out_twice_is_fine() {
-    let app = TestApp::start().await;
-    let other = app.another(&[]).await;
+    let app = start(&[]).await;
+    let other = another(&app, &[]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login_browser("ada@example.com").await;
     for revoked in [1, 0] {
@@ -204,8 +204,8 @@ async fn a_token_is_dead_after_its_log_out_and_logging_out_twice_is_fine() {
 
 #[tokio::test]
 async fn disabling_ends_every_session_and_refuses_log_ins_like_a_wrong_password() {
-    let app = TestApp::start().await;
-    let other = app.another(&[]).await;
+    let app = start(&[]).await;
+    let other = another(&app, &[]).await;
     app.sign_up("ada@example.com").await;
     let (one, two) = (
         app.login("ada@example.com").await,
@@ -239,8 +239,8 @@ async fn disabling_ends_every_session_and_refuses_log_ins_like_a_wrong_password(
 
 #[tokio::test]
 async fn changing_the_password_ends_every_other_session() {
-    let app = TestApp::start().await;
-    let other = app.another(&[]).await;
+    let app = start(&[]).await;
+    let other = another(&app, &[]).await;
     app.sign_up("ada@example.com").await;
     let (here, there) = (
         app.login("ada@example.com").await,
@@ -265,7 +265,7 @@ async fn changing_the_password_ends_every_other_session() {
 
 #[tokio::test]
 async fn lists_hold_no_token_and_the_sessions_of_others_are_as_unknown_ones() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     app.sign_up("bob@example.com").await;
     let (ada, bob) = (
@@ -310,7 +310,7 @@ async fn lists_hold_no_token_and_the_sessions_of_others_are_as_unknown_ones() {
 
 #[tokio::test]
 async fn ending_other_devices_can_demand_a_fresh_proof() {
-    let app = TestApp::start_with(&[("REAUTHENTICATION_MAX_AGE", "10m")]).await;
+    let app = start(&[("REAUTHENTICATION_MAX_AGE", "10m")]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login("ada@example.com").await;
     let other = app.login("ada@example.com").await;
@@ -366,8 +366,7 @@ async fn ending_other_devices_can_demand_a_fresh_proof() {
 
 #[tokio::test]
 async fn parallel_log_ins_never_beat_the_cap() {
-    let app =
-        TestApp::start_with(&[("SESSION_MAX_PER_USER", "5"), ("DATABASE_TIMEOUT", "30s")]).await;
+    let app = start(&[("SESSION_MAX_PER_USER", "5")]).await;
     app.sign_up("ada@example.com").await;
     let first = app.login("ada@example.com").await;
     let tokens = join_all((0..100).map(|_| app.login("ada@example.com"))).await;
@@ -385,4 +384,40 @@ async fn parallel_log_ins_never_beat_the_cap() {
     assert_eq!(live, 5);
     // The least recently seen went first.
     assert_dead(&[&app], &first).await;
+}
+
+#[tokio::test]
+async fn an_operator_ends_the_sessions_of_one_user_or_of_everybody() {
+    let app = start(&[]).await;
+    let ada = app.sign_up("ada@example.com").await.to_string();
+    app.sign_up("bob@example.com").await;
+    let of_ada = [
+        app.login("ada@example.com").await,
+        app.login_browser("ada@example.com").await,
+    ];
+    let of_bob = app.login("bob@example.com").await;
+    let revoke = |arguments: &[&str]| {
+        let output = process::run(&app.db.url, &[], &[&["revoke"], arguments].concat(), "");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(
+        revoke(&["--user", &ada, "--note", "stolen"]),
+        "2 sessions ended\n"
+    );
+    for token in &of_ada {
+        assert_dead(&[&app], token).await;
+        assert_eq!(
+            app.get("session", token).await.json()["reason"],
+            "admin_revoked"
+        );
+    }
+    assert!(app.is_alive(&of_bob).await);
+    assert_eq!(revoke(&["--all"]), "1 sessions ended\n");
+    assert_dead(&[&app], &of_bob).await;
+    assert_eq!(
+        app.db
+            .count("session_events WHERE reason = 'admin_revoked' AND actor = 'system'"),
+        3
+    );
 }

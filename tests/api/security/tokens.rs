@@ -5,12 +5,12 @@ use std::process::Command;
 use reqwest::Method;
 use serde_json::json;
 
-use super::with_cookie;
-use crate::support::{PASSWORD, Reply, TestApp, cookie_value};
+use super::{start, with_cookie};
+use crate::support::{PASSWORD, Reply, cookie_value};
 
 #[tokio::test]
 async fn a_token_is_43_characters_and_any_flipped_one_is_unknown() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login("ada@example.com").await;
     assert_eq!(token.len(), 43);
@@ -50,7 +50,7 @@ async fn a_token_is_43_characters_and_any_flipped_one_is_unknown() {
 
 #[tokio::test]
 async fn a_dump_of_the_database_holds_no_token_and_no_password() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let mut tokens = vec![
         app.login("ada@example.com").await,
@@ -84,7 +84,7 @@ async fn a_dump_of_the_database_holds_no_token_and_no_password() {
 
 #[tokio::test]
 async fn a_token_in_the_query_is_ignored() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let token = app.login("ada@example.com").await;
     for name in ["session_id", "access_token", "token", "__Host-session_id"] {
@@ -102,7 +102,7 @@ async fn a_token_in_the_query_is_ignored() {
 
 #[tokio::test]
 async fn challenges_say_what_is_wrong_and_only_where_something_was_presented() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     let none = Reply::of(app.auth(Method::GET, "session")).await;
     assert_eq!(
         none.header("www-authenticate"),
@@ -135,7 +135,7 @@ async fn challenges_say_what_is_wrong_and_only_where_something_was_presented() {
 
 #[tokio::test]
 async fn a_bearer_wins_over_the_cookie() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     let ada = app.sign_up("ada@example.com").await;
     app.sign_up("bob@example.com").await;
     let (of_ada, of_bob) = (
@@ -158,7 +158,7 @@ async fn a_bearer_wins_over_the_cookie() {
 
 #[tokio::test]
 async fn two_live_cookies_are_refused_but_one_among_stale_ones_is_found() {
-    let app = TestApp::start().await;
+    let app = start(&[]).await;
     app.sign_up("ada@example.com").await;
     let (live, stale) = (
         app.login("ada@example.com").await,
