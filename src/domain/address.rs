@@ -23,6 +23,18 @@ pub fn coarse(address: IpAddr) -> IpNetwork {
     }
 }
 
+/// Whether the address is of this machine or of a private network.
+pub fn is_private(address: IpAddr) -> bool {
+    match unmapped(address) {
+        IpAddr::V4(address) => {
+            address.is_loopback() || address.is_private() || address.is_link_local()
+        }
+        IpAddr::V6(address) => {
+            address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
+        }
+    }
+}
+
 /// The client's address: the peer's, unless the peer is a trusted proxy. Then X-Forwarded-For is
 /// read from the right, each trusted hop vouching for the one before it, to the first that is not
 /// trusted. `forwarded` holds the header's values in the order in which they arrived. Where a
@@ -144,6 +156,24 @@ mod tests {
         }
         let many = vec!["10.0.0.9"; 1000].join(",");
         assert_eq!(client_of("10.0.0.1", &[&many]), some("10.0.0.9"));
+    }
+
+    #[test]
+    fn private_addresses_are_told_from_public_ones() {
+        for private in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.0.1",
+            "::1",
+            "fd00::1",
+            "::ffff:10.0.0.1",
+        ] {
+            assert!(is_private(private.parse().unwrap()), "{private}");
+        }
+        for public in ["203.0.113.9", "172.32.0.1", "2001:db8::1", "::ffff:8.8.8.8"] {
+            assert!(!is_private(public.parse().unwrap()), "{public}");
+        }
     }
 
     #[test]

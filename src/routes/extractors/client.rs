@@ -1,10 +1,13 @@
 //! Who is at the other end.
 
 use std::future::{Ready, ready};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::dev::Payload;
 use actix_web::http::header;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest};
+use ipnetwork::IpNetwork;
 
 use super::super::error::ApiError;
 use super::context;
@@ -42,6 +45,11 @@ impl ClientInfo {
             .get_all("x-forwarded-for")
             .map(header::HeaderValue::as_bytes)
             .collect();
+        if !forwarded.is_empty()
+            && let Some(peer) = peer
+        {
+            warn_of_unnamed_proxy(peer, trusted);
+        }
         Client {
             address: address::client(peer, forwarded.into_iter(), trusted),
             user_agent: request
@@ -49,6 +57,23 @@ impl ClientInfo {
                 .get(header::USER_AGENT)
                 .map(|value| value.as_bytes().to_vec()),
         }
+    }
+}
+
+/// Says once that a proxy of the operator's own seems to be in front, though none is named.
+fn warn_of_unnamed_proxy(peer: IpAddr, trusted: &[IpNetwork]) {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    let is_trusted = |peer| trusted.iter().any(|network| network.contains(peer));
+    // Anybody may send the header; an address of the operator's own network is a proxy's.
+    if address::is_private(peer)
+        && !is_trusted(address::unmapped(peer))
+        && !IS_SAID.swap(true, Ordering::Relaxed)
+    {
+        let network = address::coarse(peer);
+        log::warn!(
+            network:%; "X-Forwarded-For came from a proxy that TRUSTED_PROXIES does not name: \
+            all clients behind it count as one, also where guessing is slowed down"
+        );
     }
 }
 

@@ -232,3 +232,26 @@ async fn the_same_holds_of_json() {
         .filter(|line| line.contains("invalid_credentials"));
     assert_eq!(failures.count(), 7, "one line a fact: {output}");
 }
+
+#[tokio::test]
+async fn a_proxy_that_is_not_named_is_warned_about_once() {
+    let warning = "TRUSTED_PROXIES does not name";
+    for (trusted, warnings) in [("", 1), ("192.0.2.0/24", 1), ("127.0.0.0/8", 0)] {
+        let database = TestDatabase::new();
+        let service = Process::serve(&database.url, &[("TRUSTED_PROXIES", trusted)]);
+        service.wait_for("the database is ready");
+        let url = format!("{}/api/v1/auth/logout", service.base_url());
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        for _ in 0..3 {
+            let request = client.post(&url).header("X-Forwarded-For", ADDRESS);
+            assert_eq!(Reply::of(request).await.status, 200);
+        }
+        let output = service.output();
+        assert_eq!(
+            output.matches(warning).count(),
+            warnings,
+            "{trusted}: {output}"
+        );
+        assert!(!output.contains(ADDRESS), "{output}");
+    }
+}
