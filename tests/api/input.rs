@@ -129,16 +129,29 @@ async fn malformed_bodies_are_400_and_change_nothing() {
     assert!(app.is_alive(&token).await);
 }
 
+/// Read by position an array would do for an object.
 #[tokio::test]
 async fn an_array_in_place_of_an_object_is_400() {
     let app = TestApp::start().await;
-    app.sign_up("ada@example.com").await;
-    let body = json!(["ada@example.com", PASSWORD])
-        .to_string()
-        .into_bytes();
-    let reply = send(&app, &Method::POST, "login", "", body).await;
-    assert_eq!(reply.refusal(), (400, "malformed_request".to_owned()));
-    assert_eq!(app.db.count("sessions"), 0);
+    let (token, id) = signed_in(&app).await;
+    let before = contents(&app);
+    for (method, path, right) in endpoints(&id) {
+        let mut values: Vec<Value> = right.as_object().unwrap().values().cloned().collect();
+        let orders = [values.clone(), {
+            values.reverse();
+            values
+        }];
+        for values in orders {
+            let body = format!(" {}", json!(values)).into_bytes();
+            let reply = send(&app, &method, &path, &token, body).await;
+            assert_eq!(
+                reply.refusal(),
+                (400, "malformed_request".to_owned()),
+                "{path}"
+            );
+        }
+    }
+    assert_eq!(contents(&app), before);
 }
 
 #[tokio::test]

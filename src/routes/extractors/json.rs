@@ -44,9 +44,7 @@ impl<T: DeserializeOwned> FromRequest for JsonBody<T> {
                 Ok(body) => body?,
                 Err(_elapsed) => return Err(ApiError::Slow),
             };
-            serde_json::from_slice(&body)
-                .map(JsonBody)
-                .map_err(|error| ApiError::Malformed(explain(&error)))
+            parse(&body).map(JsonBody)
         })
     }
 }
@@ -74,6 +72,16 @@ async fn collect(mut payload: Payload) -> Result<BytesMut, ApiError> {
         body.extend_from_slice(&chunk);
     }
     Ok(body)
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    // serde would take an array of the fields' values as well.
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        return Err(ApiError::Malformed(
+            "The body must be a JSON object.".to_owned(),
+        ));
+    }
+    serde_json::from_slice(body).map_err(|error| ApiError::Malformed(explain(&error)))
 }
 
 /// What is wrong, without a word of the body: it may hold a password.
