@@ -185,7 +185,36 @@ async fn a_body_that_is_too_large_is_413() {
     let reply = Reply::of(declared).await;
     assert_eq!(reply.refusal(), (413, "body_too_large".to_owned()));
     assert_common(&reply);
+    // Nor does it help not to say how large it is.
+    let address = app.address;
+    let chunked = tokio::task::spawn_blocking(move || send_chunked(address, 40_000));
+    let answer = chunked.await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains(r#"{"code":"body_too_large","#), "{answer}");
     assert_eq!(app.db.count("session_events"), 0, "nothing was checked");
+}
+
+/// Sends a log-in of unknown length and returns the answer.
+fn send_chunked(address: std::net::SocketAddr, length: usize) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let head = "POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+                Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
+    let body = format!("{length:x}\r\n{}\r\n", " ".repeat(length));
+    stream.write_all(head.as_bytes()).unwrap();
+    // It may be refused before all of it is sent.
+    let _ = stream.write_all(body.as_bytes());
+    let longest = std::time::Duration::from_secs(30);
+    stream.set_read_timeout(Some(longest)).unwrap();
+    let mut answer = String::new();
+    let mut part = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut part) {
+        answer += &String::from_utf8_lossy(&part[..count]);
+        if answer.ends_with("\"}") {
+            break;
+        }
+    }
+    answer
 }
 
 #[tokio::test]

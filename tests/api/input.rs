@@ -241,6 +241,7 @@ async fn a_login_takes_no_other_delivery_and_no_other_types() {
         ("delivery", json!("both")),
         ("delivery", json!("Token")),
         ("delivery", json!(null)),
+        ("delivery", json!({"token": null})),
         ("remember_me", json!("true")),
         ("remember_me", json!(1)),
         ("remember_me", json!(null)),

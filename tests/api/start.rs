@@ -206,6 +206,23 @@ async fn the_subcommand_cleans_up_and_can_only_count() {
 }
 
 #[test]
+fn an_address_in_use_ends_the_start_with_a_sentence() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let settings = [
+        ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nowhere"),
+        ("LISTEN_ADDRESS", address.as_str()),
+    ];
+    let output = run_bare(&settings, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains(&format!("LISTEN_ADDRESS is {address}: ")),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_subcommand_without_its_database_ends_with_1_and_says_why() {
     let output = run(
         "postgres://nobody@127.0.0.1:1/nowhere",

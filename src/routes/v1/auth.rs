@@ -65,12 +65,25 @@ pub(in crate::routes) async fn sign_up(
 }
 
 /// Where a log-in wants its token.
+/// Read as text: of itself serde would take `{"token": null}` for one, too.
 #[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "String")]
 enum Delivery {
     #[default]
     Cookie,
     Token,
+}
+
+impl TryFrom<String> for Delivery {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match text.as_str() {
+            "cookie" => Ok(Self::Cookie),
+            "token" => Ok(Self::Token),
+            _ => Err("neither cookie nor token"),
+        }
+    }
 }
 
 /// The body of login.
