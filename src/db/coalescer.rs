@@ -11,7 +11,7 @@
 //! the query's snapshot, and the query sees it.
 //!
 //! A drainer that is stuck (a frozen server stops every clock but ours) is written off after
-//! [`STUCK_AFTER`] so that another may start; when it wakes it answers nobody and ends. Each
+//! `STUCK_AFTER` so that another may start; when it wakes it answers nobody and ends. Each
 //! request waits no longer than its own deadline in any case.
 
 use std::collections::{HashMap, VecDeque};
