@@ -178,7 +178,7 @@ fn violations(file: &Path, text: &str) -> Vec<String> {
         .any(|place| file.starts_with(place.trim_end_matches('/')));
     let code = without_comments(text);
     if !is_web
-        && ["actix_web", "actix_cors", "actix_rt", "actix_http"]
+        && ["actix_web::", "actix_cors::", "actix_rt::", "actix_http::"]
             .iter()
             .any(|name| code.contains(name))
     {

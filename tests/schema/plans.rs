@@ -70,6 +70,9 @@ const QUERIES: &[(&str, Query)] = &[
         let hashes = vec![sample.new.hash; 64];
         sessions::find_by_hashes(conn, &hashes, TimeDelta::minutes(5)).map(|rows| rows.len() + 1)
     }),
+    ("sessions::owners_after", |conn, _| {
+        sessions::owners_after(conn, 0, 10).map(|ids| ids.len())
+    }),
     ("sessions::list_active_of_user", |conn, sample| {
         sessions::list_active_of_user(conn, sample.user).map(|rows| rows.len())
     }),
