@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::config::Config;
+use crate::config::{Config, RESERVED_CONNECTIONS};
 use crate::db::Database;
 use crate::db::coalescer::{Coalescer, Limits};
 use crate::domain::token::SessionHash;
@@ -21,10 +21,12 @@ use crate::services::passwords::Hasher;
 pub const CLEANUP_SLOTS: usize = 4;
 
 /// Drainers of the coalescers. With as many written off, they take the connections of
-/// [`crate::config::RESERVED_CONNECTIONS`].
+/// [`RESERVED_CONNECTIONS`].
 const LOOKUP_DRAINERS: usize = 2;
 const OTHER_DRAINERS: usize = 1;
 const LOOKUP_QUEUE: usize = 8192;
+const _: () =
+    assert!(RESERVED_CONNECTIONS == 2 * (LOOKUP_DRAINERS + OTHER_DRAINERS + OTHER_DRAINERS));
 
 /// See the module's description.
 pub struct Context {

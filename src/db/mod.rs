@@ -1,5 +1,6 @@
 //! The way to the database: connections, units of work, shared lookups, migrations.
 
+mod attempt;
 pub mod coalescer;
 pub mod failure;
 pub mod migrate;

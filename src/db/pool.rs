@@ -94,7 +94,8 @@ impl r2d2::ManageConnection for Manager {
     }
 
     fn has_broken(&self, connection: &mut Connection) -> bool {
-        connection.is_broken || connection.inner.is_broken()
+        // Where work on it panicked, nobody knows what it is in the middle of.
+        connection.is_broken || std::thread::panicking() || connection.inner.is_broken()
     }
 }
 
@@ -110,6 +111,14 @@ pub fn dedicated(config: &DatabaseConfig, url: &str) -> Result<PgConnection, Con
     let mut connection = establish(&with_parameters(url, config.connect_timeout))?;
     if config.transaction_pooling {
         connection.set_prepared_statement_cache_size(CacheSize::Disabled);
+    } else {
+        // So that a statement ends with a service that was killed.
+        connection
+            .batch_execute(
+                "SET client_connection_check_interval = '1s'; \
+                 SET application_name = 'sekisho'",
+            )
+            .map_err(|e| ConnectError(e.to_string()))?;
     }
     Ok(connection)
 }

@@ -6,14 +6,19 @@ use std::time::{Duration, Instant};
 
 use actix_web::web;
 use diesel::pg::PgConnection;
-use diesel::result::{DatabaseErrorKind, Error, QueryResult};
+use diesel::result::QueryResult;
 use diesel::{IntoSql as _, RunQueryDsl as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 
+pub use super::attempt::transact;
+use super::attempt::{Attempt, Bounds, is_of_connection, transaction};
 use super::failure::Failure;
 use super::pool::{self, Connection, Manager};
 use crate::config::{DatabaseConfig, RESERVED_CONNECTIONS};
+
+/// The part of a unit's time that is kept for its COMMIT.
+const COMMIT_SHARE: u32 = 8;
 
 /// Moves work to a blocking thread. A permit that bounds such work goes along, so that it is given
 /// back when the work ends and not when its caller stops waiting.
@@ -125,8 +130,17 @@ impl Database {
         work: impl Fn(&mut PgConnection) -> QueryResult<T> + Send + 'static,
     ) -> Result<T, Failure> {
         self.unit(self.0.config.timeout, move |database, deadline| {
+            let bounds = Bounds {
+                deadline,
+                // A session's own settings are lost behind a pooler.
+                server_timeout: database
+                    .0
+                    .config
+                    .transaction_pooling
+                    .then_some(database.0.config.timeout),
+            };
             database.attempt(deadline, |connection| {
-                transaction(connection, Some(deadline), &work)
+                transaction(connection, Some(&bounds), &work)
             })
         })
         .await
@@ -151,11 +165,13 @@ impl Database {
         work: impl FnOnce(&Database, Instant) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         self.check_migrated()?;
-        let deadline = Instant::now() + timeout;
+        let last_call = Instant::now() + timeout;
+        // The rest is for the COMMIT: who is told that nothing happened must be told the truth.
+        let deadline = last_call - timeout / COMMIT_SHARE;
         let permit = self.permit(deadline).await?;
         let database = self.clone();
         let result = timeout_at(
-            deadline.into(),
+            last_call.into(),
             blocking(Some(permit), move || work(&database, deadline)),
         );
         match result.await {
@@ -207,10 +223,16 @@ impl Database {
         if left.is_zero() {
             return Err(Failure::Unavailable("no time left".to_owned()));
         }
-        self.0
+        let connection = self
+            .0
             .pool
             .get_timeout(left)
-            .map_err(|error| Failure::Unavailable(error.to_string()))
+            .map_err(|error| Failure::Unavailable(error.to_string()))?;
+        // The pool may have asked a frozen server whether the connection lives.
+        if Instant::now() >= deadline {
+            return Err(Failure::Unavailable("no time left".to_owned()));
+        }
+        Ok(connection)
     }
 
     /// Makes the pool check every connection before its next use.
@@ -258,74 +280,5 @@ impl Database {
                 Err(error.into())
             }
         }
-    }
-}
-
-/// How one try ended.
-enum Attempt<T> {
-    Done(T),
-    /// Failed, and nothing was changed.
-    Undone(Error),
-    /// Failed while committing.
-    Uncertain(Error),
-}
-
-impl<T> From<QueryResult<T>> for Attempt<T> {
-    fn from(result: QueryResult<T>) -> Self {
-        match result {
-            Ok(value) => Self::Done(value),
-            Err(error) => Self::Undone(error),
-        }
-    }
-}
-
-/// Whether the connection is to be given up.
-pub(super) fn is_of_connection(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::DatabaseError(
-            DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
-            _
-        ) | Error::BrokenTransactionManager
-            | Error::RollbackErrorOnCommit { .. }
-    )
-}
-
-fn transaction<T>(
-    connection: &mut PgConnection,
-    deadline: Option<Instant>,
-    work: impl Fn(&mut PgConnection) -> QueryResult<T>,
-) -> Attempt<T> {
-    let mut is_committing = false;
-    let result = connection
-        .build_transaction()
-        .read_committed()
-        .run(|connection| {
-            let value = work(connection)?;
-            // Its caller has been told that it failed: it must not happen after all.
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Err(Error::RollbackTransaction);
-            }
-            is_committing = true;
-            Ok(value)
-        });
-    match result {
-        Ok(value) => Attempt::Done(value),
-        Err(error) if is_committing => Attempt::Uncertain(error),
-        Err(error) => Attempt::Undone(error),
-    }
-}
-
-/// Runs a transaction on a connection of the caller's, without a deadline.
-///
-/// # Errors
-/// Those of `work`, and of committing.
-pub fn transact<T>(
-    connection: &mut PgConnection,
-    work: impl Fn(&mut PgConnection) -> QueryResult<T>,
-) -> QueryResult<T> {
-    match transaction(connection, None, work) {
-        Attempt::Done(value) => Ok(value),
-        Attempt::Undone(error) | Attempt::Uncertain(error) => Err(error),
     }
 }
