@@ -8,6 +8,9 @@ use diesel::sql_types::Integer;
 use super::sql::{exactly, statement_timestamp, timestamptz_mi_interval, timestamptz_pl_interval};
 use crate::schema::login_throttle;
 
+/// Keys forgotten at once; the next cleanup goes on.
+const PURGE_BATCH: i64 = 10_000;
+
 /// How much longer the most blocked of these keys is blocked; `None` where none is.
 pub fn longest_block(conn: &mut PgConnection, keys: &[&str]) -> QueryResult<Option<TimeDelta>> {
     let found: Option<(DateTime<Utc>, DateTime<Utc>)> = login_throttle::table
@@ -84,9 +87,17 @@ pub fn clear(conn: &mut PgConnection, key: &str) -> QueryResult<usize> {
     diesel::delete(login_throttle::table.filter(login_throttle::key.eq(key))).execute(conn)
 }
 
-/// Forgets keys whose last failure is older than `memory`.
+/// Forgets keys whose last failure is older than `memory`, passing over those that somebody is
+/// counting on at the moment.
 pub fn purge(conn: &mut PgConnection, memory: TimeDelta) -> QueryResult<usize> {
     let before = timestamptz_mi_interval(statement_timestamp(), exactly(memory));
-    diesel::delete(login_throttle::table.filter(login_throttle::last_failure_at.lt(before)))
-        .execute(conn)
+    let due: Vec<String> = login_throttle::table
+        .filter(login_throttle::last_failure_at.lt(before))
+        .order(login_throttle::last_failure_at)
+        .limit(PURGE_BATCH)
+        .select(login_throttle::key)
+        .for_update()
+        .skip_locked()
+        .load(conn)?;
+    diesel::delete(login_throttle::table.filter(login_throttle::key.eq_any(due))).execute(conn)
 }

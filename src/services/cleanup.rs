@@ -17,6 +17,9 @@ use crate::db::{Failure, pool};
 use crate::domain::cleanup::{Report, Trigger};
 use crate::repositories::{cleanup_runs, session_events, sessions, sql};
 
+/// How much longer than its budget a run may take to say what it did.
+const RECORDING: Duration = Duration::from_millis(250);
+
 /// One kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
@@ -38,7 +41,7 @@ pub async fn run(context: &Context, trigger: Trigger) -> Result<Report> {
         Trigger::Schedule | Trigger::Cli => context.config.cleanup.budget,
     };
     on_own_connection(context, budget, move |conn, config, deadline| {
-        let run = cleanup_runs::start(conn, trigger)?;
+        let run = bounded(conn, deadline, |conn| cleanup_runs::start(conn, trigger))?;
         clean(conn, config, run, deadline)
     })
     .await
@@ -141,15 +144,35 @@ fn clean(
     let mut report = Report::default();
     let result = work_through(conn, config, deadline, &mut report);
     let error = result.as_ref().err().map(ToString::to_string);
-    // The time-out of the last batch is still in force only inside its transaction.
-    let recorded = cleanup_runs::finish(conn, run, &report, error.as_deref());
+    // What was done is recorded even where the time is up, though not for ever.
+    let grace = deadline.max(Instant::now()) + RECORDING;
+    let recorded = bounded(conn, grace, |conn| {
+        cleanup_runs::finish(conn, run, &report, error.as_deref())
+    });
     result?;
     recorded?;
     if report.complete {
-        cleanup_runs::purge(conn, config.event_retention)?;
-        throttle::purge(conn)?;
+        bounded(conn, grace, |conn| {
+            cleanup_runs::purge(conn, config.event_retention)?;
+            throttle::purge(conn)
+        })?;
     }
     Ok(report)
+}
+
+/// A transaction whose statements the server ends when the time is up.
+fn bounded<T>(
+    conn: &mut PgConnection,
+    until: Instant,
+    work: impl Fn(&mut PgConnection) -> QueryResult<T>,
+) -> QueryResult<T> {
+    let left = until.saturating_duration_since(Instant::now());
+    transact(conn, |conn| {
+        // Rounded up: cut off before `until`, it would look like a failure; and 0 is no limit.
+        let left = format!("{}ms", left.as_millis() + 1);
+        diesel::select(sql::set_config("statement_timeout", left, true)).execute(conn)?;
+        work(conn)
+    })
 }
 
 /// Each class is sure of a quarter of the time; then what is left of it goes to the unfinished, in
@@ -195,12 +218,7 @@ fn work_until(
         if left < Duration::from_millis(1) {
             return Ok(false);
         }
-        let batch = transact(conn, |conn| {
-            // Rounded up: cut off before `until`, it would look like a failure.
-            let left = format!("{}ms", left.as_millis() + 1);
-            diesel::select(sql::set_config("statement_timeout", left, true)).execute(conn)?;
-            run_batch(conn, config, class)
-        });
+        let batch = bounded(conn, until, |conn| run_batch(conn, config, class));
         let (done, is_full) = match batch {
             Ok(counts) => (counts.0, counts.1 >= limit),
             // Cut off by its own time-out: rolled back, for the next run to do.
