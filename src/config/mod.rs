@@ -18,7 +18,7 @@ pub use source::{ConfigError, Source};
 const DAY: Duration = Duration::from_secs(86_400);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Connections that the coalescers and the readiness check keep for themselves (see
+/// Connections that the coalescers (the readiness check asks through them too) keep for themselves (see
 /// [`crate::context`]); what is left serves everything else.
 pub const RESERVED_CONNECTIONS: usize = 8;
 

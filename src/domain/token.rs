@@ -58,6 +58,11 @@ impl SessionHash {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
+    /// The hash of no token (SHA-256 gives it of none that anybody will ever find).
+    pub fn of_nobody() -> Self {
+        Self([b'0'; 64])
+    }
+
     /// A stored hash; `None` where the text has another length.
     pub fn from_stored(text: &str) -> Option<Self> {
         text.as_bytes().try_into().ok().map(Self)

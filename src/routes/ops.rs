@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::error::ApiError;
 use crate::context::Context;
-use crate::services::Refusal;
+use crate::services::{Refusal, verification};
 
 #[derive(Serialize)]
 struct Health {
@@ -23,6 +23,6 @@ pub(super) async fn ready(context: Data<Context>) -> Result<HttpResponse, ApiErr
     if context.is_draining() {
         return Err(Refusal::Unavailable("the service is stopping".to_owned()).into());
     }
-    context.database.ping().await.map_err(Refusal::from)?;
+    verification::is_answering(&context).await?;
     Ok(HttpResponse::Ok().json(Health { status: "ready" }))
 }

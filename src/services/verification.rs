@@ -137,6 +137,23 @@ pub fn require_level(session: &Session, level: AuthLevel) -> Result<()> {
     }
 }
 
+/// Whether sessions can be checked now. Asks in the way in which they are checked, so that a pool
+/// busy with other work does not take the instance away from those that only want a check.
+///
+/// # Errors
+/// `Unavailable`.
+pub async fn is_answering(context: &Context) -> Result<()> {
+    match context.config.database.coalesce {
+        true => context
+            .lookups
+            .get(SessionHash::of_nobody())
+            .await
+            .map(|_| ())?,
+        false => context.database.ping().await?,
+    }
+    Ok(())
+}
+
 /// The owner of a session.
 ///
 /// # Errors
