@@ -1,7 +1,6 @@
 //! The command line.
 
 use std::io::BufRead as _;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Arg, ArgMatches, Command};
@@ -92,7 +91,7 @@ pub fn command() -> Command {
 }
 
 /// Runs the command line; the exit code is 0, 1 where something failed, or 2 for wrong usage.
-pub async fn run() -> ExitCode {
+pub async fn run() -> u8 {
     let matches = command().get_matches();
     let config = Source::from_matches(&matches).and_then(|source| Config::new(&source));
     let started = config
@@ -101,14 +100,14 @@ pub async fn run() -> ExitCode {
         Ok(config) => config,
         Err(error) => {
             eprintln!("sekisho: {error}");
-            return ExitCode::from(2);
+            return 2;
         }
     };
     match dispatch(config, &matches).await {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(error) => {
             eprintln!("sekisho: {error}");
-            ExitCode::FAILURE
+            1
         }
     }
 }

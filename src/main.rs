@@ -1,8 +1,8 @@
 //! The `sekisho` program.
 
-use std::process::ExitCode;
-
 #[actix_web::main]
-async fn main() -> ExitCode {
-    sekisho::cli::run().await
+async fn main() {
+    let code = sekisho::cli::run().await;
+    // Returning would wait for every blocking thread, and one of them may wait for a frozen database.
+    std::process::exit(code.into())
 }
