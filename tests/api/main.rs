@@ -27,5 +27,6 @@ mod secrecy;
 mod security;
 mod sign_up;
 mod start;
+mod faults;
 mod support;
 mod tokens;

@@ -1,0 +1,11 @@
+//! Faults: a real server stopped, killed, frozen, restarted, made read-only or full; floods; and
+//! clients that break off or talk nonsense. An outage is 503, never 401.
+
+mod rig;
+
+mod coalescer;
+mod exhausted;
+mod frozen;
+mod killed;
+mod outage;
+mod storage;
