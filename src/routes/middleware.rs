@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use super::error::ApiError;
 use super::extractors::{ClientInfo, RequestId, context};
+use super::unread::Unread;
 use crate::telemetry::SECURITY;
 
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -25,12 +26,13 @@ const MAX_REQUEST_ID: usize = 64;
 
 /// Gives the request its id, turns a panic into a 500, and logs what is worth it, once.
 pub async fn boundary(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let id = request_id(&request);
     request.extensions_mut().insert(RequestId(id.clone()));
     let is_secure = context(request.request()).is_ok_and(|context| context.config.cookie.secure);
+    let unread = Unread::hold(&mut request);
     // The request itself cannot be kept: the router needs it for itself.
     let mut response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
         Ok(response) => in_form(response?.map_into_boxed_body()),
@@ -47,7 +49,10 @@ pub async fn boundary(
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(X_REQUEST_ID, value);
     }
-    Ok(response)
+    Ok(match unread {
+        Some(unread) => unread.until_sent(response),
+        None => response,
+    })
 }
 
 /// Gives the refusals of CORS, which have a form of their own, that of all others.

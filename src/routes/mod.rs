@@ -5,6 +5,7 @@ pub mod error;
 mod extractors;
 mod middleware;
 mod ops;
+mod unread;
 mod v1;
 
 use actix_web::dev::HttpServiceFactory;
