@@ -9,6 +9,7 @@ use actix_web::dev::{Server, ServerHandle};
 use actix_web::middleware::{Condition, from_fn};
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpServer};
+use tokio::sync::Notify;
 
 use crate::config::{Config, HttpConfig};
 use crate::context::Context;
@@ -26,6 +27,7 @@ pub struct Application {
     server: Server,
     address: SocketAddr,
     context: Arc<Context>,
+    abort: Arc<Notify>,
 }
 
 impl Application {
@@ -47,6 +49,7 @@ impl Application {
             server: server(&context, &http, listener)?,
             address,
             context,
+            abort: Arc::new(Notify::new()),
         })
     }
 
@@ -71,7 +74,10 @@ impl Application {
     /// When the server fails.
     pub async fn run(self) -> std::io::Result<()> {
         let Self {
-            server, context, ..
+            server,
+            context,
+            abort,
+            ..
         } = self;
         let start = actix_web::rt::spawn(start_database(context.clone()));
         let schedule = context
@@ -79,7 +85,13 @@ impl Application {
             .cleanup
             .interval
             .map(|interval| actix_web::rt::spawn(schedule::run(context.clone(), interval)));
-        let result = server.await;
+        let result = tokio::select! {
+            result = server => result,
+            () = abort.notified() => {
+                log::warn!("stopping at once");
+                return Ok(());
+            }
+        };
         start.abort();
         if let Some(schedule) = schedule {
             schedule.abort();
@@ -91,19 +103,19 @@ impl Application {
     /// Stops in order at SIGTERM or Ctrl-C: not ready first, then no new connections, then the end
     /// of the requests under way. A second signal stops at once.
     pub fn stop_on_signals(&self) {
-        let (handle, context) = (self.handle(), self.context.clone());
+        let (handle, context, abort) = (self.handle(), self.context.clone(), self.abort.clone());
         actix_web::rt::spawn(async move {
             signal().await;
             log::info!("stopping");
             context.start_draining();
-            let drain = context.config.http.shutdown_drain;
+            let in_order = async {
+                tokio::time::sleep(context.config.http.shutdown_drain).await;
+                handle.stop(true).await;
+            };
             tokio::select! {
-                () = tokio::time::sleep(drain) => {}
-                () = signal() => {}
-            }
-            tokio::select! {
-                () = handle.stop(true) => {}
-                () = signal() => handle.stop(false).await,
+                () = in_order => {}
+                // The server hears nothing more while it waits for requests under way.
+                () = signal() => abort.notify_one(),
             }
         });
     }
