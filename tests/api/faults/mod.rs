@@ -3,9 +3,12 @@
 
 mod rig;
 
+mod bodies;
+mod clock;
 mod coalescer;
 mod exhausted;
 mod frozen;
 mod killed;
 mod outage;
+mod stop;
 mod storage;
