@@ -1,6 +1,6 @@
 //! The database is not there: at the start, suddenly, and after a restart.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::future::join_all;
 use reqwest::Method;
