@@ -3,6 +3,7 @@
 pub mod auth;
 pub mod cleanup;
 pub mod endings;
+mod hashing;
 pub mod passwords;
 pub mod refusal;
 pub mod schedule;

@@ -10,6 +10,7 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::hashing::Hashing;
 use super::{Refusal, Result};
 use crate::config::PasswordConfig;
 use crate::db::run::blocking;
@@ -21,7 +22,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Argon2id with the configured parameters, a bounded number at once.
 #[derive(Clone)]
 pub struct Hasher {
-    argon2: Argon2<'static>,
+    argon2: Arc<Hashing>,
     slots: Arc<Semaphore>,
     waiting: Arc<AtomicUsize>,
     longest_queue: usize,
@@ -59,7 +60,7 @@ impl Hasher {
             None,
         )
         .map_err(|error| error.to_string())?;
-        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        let argon2 = Hashing::new(Argon2::new(Algorithm::Argon2id, Version::V0x13, params));
         let mut secret = [0u8; 32];
         getrandom::fill(&mut secret).map_err(|error| error.to_string())?;
         let dummy = argon2
@@ -67,7 +68,7 @@ impl Hasher {
             .map_err(|error| error.to_string())?
             .to_string();
         Ok(Self {
-            argon2,
+            argon2: Arc::new(argon2),
             slots: Arc::new(Semaphore::new(config.hash_slots)),
             waiting: Arc::new(AtomicUsize::new(0)),
             longest_queue: config.hash_queue_length,
@@ -152,7 +153,7 @@ impl Hasher {
 }
 
 fn check_against(
-    argon2: &Argon2<'_>,
+    argon2: &Hashing,
     password: &Password,
     stored: Option<&str>,
     dummy: &str,
@@ -216,7 +217,7 @@ mod tests {
     }
 
     fn check(stored: &str) -> Check {
-        let argon2 = argon2(64);
+        let argon2 = Hashing::new(argon2(64));
         let dummy = argon2.hash_password(b"dummy").unwrap().to_string();
         let password = Password::new("right".to_owned());
         check_against(&argon2, &password, Some(stored), &dummy).unwrap()
