@@ -2,8 +2,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection as _;
@@ -212,22 +212,29 @@ pub struct Hit {
 /// Connections that verify tokens without pause.
 pub struct Load {
     stop: Arc<AtomicBool>,
-    clients: Vec<tokio::task::JoinHandle<Vec<Hit>>>,
+    hits: Arc<Mutex<Vec<Hit>>>,
+    clients: Vec<tokio::task::JoinHandle<()>>,
 }
 
 impl Load {
     /// One connection for each token; an answer that is neither `expected` nor 503 fails the test.
     pub fn start(base: &str, tokens: &[(String, u16)]) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, hits) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(Mutex::new(Vec::new())),
+        );
         let clients = tokens.iter().map(|(token, expected)| {
-            let (stop, url) = (stop.clone(), format!("{base}/api/v1/auth/verify"));
-            let (token, expected) = (token.clone(), *expected);
+            let (stop, hits) = (stop.clone(), hits.clone());
+            let (url, token, expected) = (
+                format!("{base}/api/v1/auth/verify"),
+                token.clone(),
+                *expected,
+            );
             tokio::spawn(async move {
                 let http = reqwest::Client::builder()
                     .no_proxy()
                     .build()
                     .expect("client");
-                let mut hits = Vec::new();
                 while !stop.load(Ordering::Relaxed) {
                     let begin = Instant::now();
                     let reply =
@@ -235,29 +242,34 @@ impl Load {
                     if reply.status != expected {
                         assert_unavailable(&reply);
                     }
-                    hits.push(Hit {
+                    let (took, status) = (begin.elapsed(), reply.status);
+                    hits.lock().expect("lock").push(Hit {
                         begin,
-                        took: begin.elapsed(),
-                        status: reply.status,
+                        took,
+                        status,
                     });
                 }
-                hits
             })
         });
         Self {
             clients: clients.collect(),
             stop,
+            hits,
         }
+    }
+
+    /// Every request so far.
+    pub fn hits(&self) -> Vec<Hit> {
+        self.hits.lock().expect("lock").clone()
     }
 
     /// Ends it; every request.
     pub async fn end(self) -> Vec<Hit> {
         self.stop.store(true, Ordering::Relaxed);
-        let mut hits = Vec::new();
         for client in self.clients {
-            hits.extend(client.await.expect("no wrong answer"));
+            client.await.expect("no wrong answer");
         }
-        hits
+        self.hits.lock().expect("lock").clone()
     }
 }
 
