@@ -9,7 +9,7 @@ use reqwest::Method;
 use super::rig::{LONG, RawReply, raw};
 use crate::support::{PASSWORD, Reply, TestApp};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = LONG;
 const HEAD: &str =
     "POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
 
@@ -240,7 +240,6 @@ async fn a_slow_body_is_cut_off_and_the_service_answers_others_meanwhile() {
             .status,
         200
     );
-    // A byte now and then does not help.
     std::thread::sleep(Duration::from_millis(500));
     slow[0].write_all(b" ").expect("write");
     for stream in slow {

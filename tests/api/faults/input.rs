@@ -21,7 +21,7 @@ async fn a_malformed_cookie_is_401_without_a_query_and_a_foreign_one_does_no_har
         vec![b'a'; 5 * 1024],
         Vec::new(),
         format!("{token}=").into_bytes(),
-        token[..42].as_bytes().to_vec(),
+        token.as_bytes()[..42].to_vec(),
         format!("{}%41", &token[..40]).into_bytes(),
         "é".repeat(21).into_bytes(),
     ];
