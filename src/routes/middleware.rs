@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix_cors::CorsError;
@@ -79,8 +79,20 @@ fn request_id(request: &ServiceRequest) -> String {
     };
     match given.filter(is_well_formed) {
         Some(id) => id.to_owned(),
-        None => Uuid::new_v4().simple().to_string(),
+        None => next_request_id(),
     }
+}
+
+/// An id that no other process makes either: a random number of this process, then a count. It is
+/// no secret, so it need not cost a system call.
+fn next_request_id() -> String {
+    static PROCESS: LazyLock<u64> = LazyLock::new(|| Uuid::new_v4().as_u64_pair().0);
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!(
+        "{:016x}{:016x}",
+        *PROCESS,
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 /// Lets a line pass a second and counts the others.
@@ -111,7 +123,8 @@ impl Limiter {
 fn report(response: &ServiceResponse, id: &str) {
     let request = response.request();
     let status = response.status().as_u16();
-    let route = request.match_pattern().unwrap_or_else(|| "-".to_owned());
+    // Matches the path once more: only for a line that is written.
+    let route = || request.match_pattern().unwrap_or_else(|| "-".to_owned());
     let method = request.method().as_str();
     let error = response
         .response()
@@ -126,10 +139,10 @@ fn report(response: &ServiceResponse, id: &str) {
             if status == 503 {
                 // An outage under load must not fill the disk with as many lines as requests.
                 if let Some(unlogged) = UNAVAILABLE.pass() {
-                    log::warn!(request_id = id, method, route, status, code, detail, unlogged; "request refused");
+                    log::warn!(request_id = id, method, route = route(), status, code, detail, unlogged; "request refused");
                 }
             } else {
-                log::error!(request_id = id, method, route, status, code, detail; "request failed");
+                log::error!(request_id = id, method, route = route(), status, code, detail; "request failed");
             }
         }
         Some(error) if error.is_security_event() => {
@@ -138,8 +151,8 @@ fn report(response: &ServiceResponse, id: &str) {
                 .map(|n| n.to_string())
                 .unwrap_or_default();
             let code = error.code().1;
-            log::warn!(target: SECURITY, request_id = id, method, route, status, code, client; "request refused");
+            log::warn!(target: SECURITY, request_id = id, method, route = route(), status, code, client; "request refused");
         }
-        _ => log::debug!(request_id = id, method, route, status; "request answered"),
+        _ => log::debug!(request_id = id, method, route = route(), status; "request answered"),
     }
 }

@@ -44,8 +44,8 @@ pub fn configure(app: &mut ServiceConfig) {
 fn auth() -> impl HttpServiceFactory {
     use v1::{auth, gateway, sessions};
     web::scope("/api/v1/auth")
-        // First: it is asked the most.
-        .service(web::resource(["/verify", "/verify/{tail:.*}"]).route(web::to(gateway::verify)))
+        // In the order of how often they are asked; a path without a pattern is only compared.
+        .service(web::resource("/verify").route(web::to(gateway::verify)))
         .service(at("/session", "GET").route(web::get().to(sessions::current)))
         .service(at("/sessions", "GET").route(web::get().to(sessions::list)))
         .service(
@@ -64,6 +64,7 @@ fn auth() -> impl HttpServiceFactory {
         .service(at("/rotate_session", "POST").route(web::post().to(auth::rotate)))
         .service(at("/user", "DELETE").route(web::delete().to(auth::delete_account)))
         .service(at("/cleanup_sessions", "POST").route(web::post().to(auth::cleanup_sessions)))
+        .service(web::resource("/verify/{tail:.*}").route(web::to(gateway::verify)))
 }
 
 async fn not_found(_request: HttpRequest) -> Result<(), ApiError> {

@@ -1,5 +1,6 @@
 //! For reverse proxies that ask whether a request may pass.
 
+use actix_web::http::header::HeaderName;
 use actix_web::web::{Data, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use chrono::{SecondsFormat, TimeDelta};
@@ -10,6 +11,11 @@ use super::super::extractors::Presented;
 use crate::context::Context;
 use crate::domain::session::AuthLevel;
 use crate::services::verification::{require_level, require_recent};
+
+const USER_ID: HeaderName = HeaderName::from_static("x-auth-user-id");
+const SESSION_ID: HeaderName = HeaderName::from_static("x-auth-session-id");
+const LEVEL: HeaderName = HeaderName::from_static("x-auth-level");
+const AUTHENTICATED_AT: HeaderName = HeaderName::from_static("x-auth-authenticated-at");
 
 /// What a proxy may demand. Unknown parameters are the original request's and are ignored: some
 /// proxies pass its query on.
@@ -43,9 +49,9 @@ pub(in crate::routes) async fn verify(
         .authenticated_at
         .to_rfc3339_opts(SecondsFormat::Secs, true);
     Ok(HttpResponse::Ok()
-        .insert_header(("X-Auth-User-Id", session.user_id))
-        .insert_header(("X-Auth-Session-Id", session.id.to_string()))
-        .insert_header(("X-Auth-Level", session.auth_level.as_str()))
-        .insert_header(("X-Auth-Authenticated-At", authenticated_at))
+        .insert_header((USER_ID, session.user_id))
+        .insert_header((SESSION_ID, session.id.to_string()))
+        .insert_header((LEVEL, session.auth_level.as_str()))
+        .insert_header((AUTHENTICATED_AT, authenticated_at))
         .finish())
 }
