@@ -8,11 +8,12 @@ use std::time::Instant;
 
 use super::super::failure::Failure;
 use super::super::{attempt, pool};
-use super::{Job, Shared};
+use super::{BATCH, Job, Shared};
 
-/// Keys in a batch, and in one of a deep queue.
-const BATCH: usize = 16;
-const DEEP_BATCH: usize = 64;
+/// How often a drainer lets others run before it takes a batch, so that requests which are just
+/// arriving join it: after a batch that several requests shared, and otherwise.
+const YIELDS_SHARED: usize = 8;
+const YIELDS: usize = 1;
 
 /// A drainer at work. Dropping it takes it off the books, even if it never got to run.
 pub(super) struct Drain<K, V> {
@@ -41,7 +42,12 @@ where
     /// Works until the queue is empty.
     pub(super) fn run(self) {
         let mut connection = None;
-        while let Some(batch) = self.next_batch() {
+        let mut yields = YIELDS;
+        while let Some(batch) = self.next_batch(yields) {
+            yields = match batch.len() {
+                1 => YIELDS,
+                _ => YIELDS_SHARED,
+            };
             let mut keys: Vec<K> = Vec::with_capacity(batch.len());
             for job in &batch {
                 if !keys.contains(&job.key) {
@@ -65,27 +71,26 @@ where
         }
     }
 
-    /// The next batch; `None` when there is nothing to do, or when this drainer was written off.
-    /// Signs off under the same lock under which the queue was seen empty, so that no job is left
-    /// behind.
-    fn next_batch(&self) -> Option<Vec<Job<K, V>>> {
-        // Lets requests that are just arriving join this batch.
-        std::thread::yield_now();
-        std::thread::yield_now();
+    /// The next batch; `None` when there is nothing to do, when another drainer keeps up alone, or
+    /// when this one was written off. Signs off under the same lock under which it saw that, so that
+    /// no job is left behind.
+    fn next_batch(&self, yields: usize) -> Option<Vec<Job<K, V>>> {
+        for _ in 0..yields {
+            std::thread::yield_now();
+        }
         let mut state = self.shared.lock();
         let now = Instant::now();
-        let most = if state.queue.len() > DEEP_BATCH {
-            DEEP_BATCH
-        } else {
-            BATCH
-        };
+        if state.is_dispensable(self.id, now) {
+            state.drainers.retain(|drainer| drainer.id != self.id);
+            return None;
+        }
         state
             .drainers
             .iter_mut()
             .find(|drainer| drainer.id == self.id)?
             .busy_since = now;
-        let mut batch = Vec::with_capacity(most.min(state.queue.len()));
-        while batch.len() < most {
+        let mut batch = Vec::with_capacity(BATCH.min(state.queue.len()));
+        while batch.len() < BATCH {
             let Some(job) = state.queue.pop_front() else {
                 break;
             };
@@ -151,10 +156,16 @@ where
 
 fn reply<K: Eq + Hash, V: Clone>(batch: Vec<Job<K, V>>, result: Result<HashMap<K, V>, Failure>) {
     match result {
-        Ok(values) => {
+        Ok(mut values) => {
+            // Without duplicates nothing need be copied.
+            let is_shared = values.len() < batch.len();
             for Job { key, reply, .. } in batch {
                 if let Some(reply) = reply {
-                    let _gone_is_fine = reply.send(Ok(values.get(&key).cloned()));
+                    let value = match is_shared {
+                        true => values.get(&key).cloned(),
+                        false => values.remove(&key),
+                    };
+                    let _gone_is_fine = reply.send(Ok(value));
                 }
             }
         }

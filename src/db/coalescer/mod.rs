@@ -34,6 +34,11 @@ use drain::Drain;
 /// long enough for the server's own time-out to end a query that is merely slow.
 const STUCK_AFTER: Duration = Duration::from_millis(1500);
 
+/// How long a batch may take before another drainer need not wait for it.
+const SLOW_AFTER: Duration = Duration::from_millis(20);
+/// Most keys in a batch.
+const BATCH: usize = 64;
+
 /// How much may be under way.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -171,7 +176,7 @@ where
         if state.drainers.len() >= self.0.limits.drainers {
             state.write_off_stuck(now, &self.0.limits);
         }
-        if state.drainers.len() < self.0.limits.drainers {
+        if state.needs_drainer(now, self.0.limits.drainers) {
             let id = state.next_id;
             state.next_id += 1;
             state.drainers.push(Drainer {
@@ -187,6 +192,22 @@ where
 }
 
 impl<K, V> State<K, V> {
+    /// One works alone as long as it keeps up: two would share the same requests in smaller
+    /// batches, and a query costs more than the keys in it.
+    fn needs_drainer(&self, now: Instant, most: usize) -> bool {
+        let is_slow = |drainer: &Drainer| now.duration_since(drainer.busy_since) > SLOW_AFTER;
+        self.drainers.len() < most
+            && (self.queue.len() >= BATCH || self.drainers.iter().all(is_slow))
+    }
+
+    /// Whether another drainer keeps up without this one.
+    fn is_dispensable(&self, id: u64, now: Instant) -> bool {
+        let keeps_up = |drainer: &Drainer| {
+            drainer.id != id && now.duration_since(drainer.busy_since) <= SLOW_AFTER
+        };
+        self.queue.len() < BATCH / 2 && self.drainers.iter().any(keeps_up)
+    }
+
     fn write_off_stuck(&mut self, now: Instant, limits: &Limits) {
         let Self {
             drainers,
