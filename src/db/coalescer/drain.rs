@@ -6,6 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
 use super::super::failure::Failure;
 use super::super::{attempt, pool};
 use super::{BATCH, Job, Shared};
@@ -19,7 +21,11 @@ const YIELDS: usize = 1;
 pub(super) struct Drain<K, V> {
     shared: Arc<Shared<K, V>>,
     id: u64,
+    answers: UnboundedSender<Answered<K, V>>,
 }
+
+/// A batch and what its query gave.
+type Answered<K, V> = (Vec<Job<K, V>>, Result<HashMap<K, V>, Failure>);
 
 impl<K, V> Drop for Drain<K, V> {
     fn drop(&mut self) {
@@ -34,9 +40,20 @@ where
     K: Eq + Hash + Clone + Send + 'static,
     V: Clone + Send + 'static,
 {
-    /// A drainer that is on the books already.
+    /// A drainer that is on the books already. Its answers are handed out by a task: from the
+    /// drainer's own thread each of them would wake the HTTP thread, now they do so together.
     pub(super) fn new(shared: Arc<Shared<K, V>>, id: u64) -> Self {
-        Self { shared, id }
+        let (answers, mut batches) = unbounded_channel::<Answered<K, V>>();
+        tokio::spawn(async move {
+            while let Some((batch, result)) = batches.recv().await {
+                reply(batch, result);
+            }
+        });
+        Self {
+            shared,
+            id,
+            answers,
+        }
     }
 
     /// Works until the queue is empty.
@@ -67,7 +84,7 @@ where
                 }
                 return;
             }
-            reply(batch, result);
+            let _stopping_is_fine = self.answers.send((batch, result));
         }
     }
 
