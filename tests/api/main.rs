@@ -16,6 +16,7 @@ mod cookies;
 mod devices;
 mod envelope;
 mod faults;
+mod freshness;
 mod history;
 mod input;
 mod life;
