@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, Method};
@@ -46,12 +46,25 @@ struct Report {
 
 struct Shared {
     base: String,
-    started: Instant,
-    until: Instant,
+    /// From when until when; set once everything is prepared.
+    clock: OnceLock<(Instant, Instant)>,
     report: Mutex<Report>,
 }
 
 impl Shared {
+    /// The time since the start.
+    fn now(&self) -> Duration {
+        self.clock
+            .get()
+            .map_or(Duration::ZERO, |(started, _)| started.elapsed())
+    }
+
+    fn is_over(&self) -> bool {
+        self.clock
+            .get()
+            .is_some_and(|(_, until)| Instant::now() >= *until)
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut Report) -> T) -> T {
         work(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -82,7 +95,7 @@ impl Shared {
                     *report.statuses.entry((call, status)).or_default() += 1;
                     match status {
                         503 => {
-                            report.unavailable.push(self.started.elapsed());
+                            report.unavailable.push(self.now());
                             None
                         }
                         // Of the cleanup an outage is 500 by contract.
@@ -103,7 +116,7 @@ impl Shared {
     }
 
     fn wrong(&self, what: String) {
-        let at = self.started.elapsed();
+        let at = self.now();
         self.with(|report| report.wrong.push(format!("{what}, after {at:.1?}")));
     }
 }
@@ -237,7 +250,7 @@ impl User {
     }
 
     async fn live(mut self) {
-        while Instant::now() < self.shared.until {
+        while !self.shared.is_over() {
             tokio::time::sleep(Duration::from_millis(20 + self.dice.below(160))).await;
             if self.live.is_empty() {
                 self.login().await;
@@ -287,7 +300,7 @@ fn median(samples: &[[u64; 3]], which: usize, from: usize, to: usize) -> u64 {
 
 async fn clean_up(shared: Arc<Shared>, key: String) {
     let http = Client::new();
-    while Instant::now() < shared.until {
+    while !shared.is_over() {
         tokio::time::sleep(Duration::from_secs(3)).await;
         let request = http
             .post(format!("{}/api/v1/auth/cleanup_sessions", shared.base))
@@ -307,58 +320,42 @@ async fn main() -> Outcome<()> {
     };
     let (process, clients): (u32, u64) = (process.parse()?, clients.parse()?);
     let time = Duration::from_secs(seconds.parse()?);
-    let started = Instant::now();
-    let mut shared = Shared {
+    let shared = Arc::new(Shared {
         base: base.clone(),
-        started,
-        until: started,
+        clock: OnceLock::new(),
         report: Mutex::default(),
-    };
-    // The accounts are made before the clock runs.
-    let users = (0..clients).map(|n| async move {
+    });
+    let mut users = Vec::new();
+    let begun = Instant::now();
+    for n in 0..clients {
+        // Shorter than the service keeps a connection, so that the two never cross.
         let http = Client::builder()
             .timeout(Duration::from_secs(60))
-            .pool_max_idle_per_host(1)
+            .pool_idle_timeout(Duration::from_secs(3))
             .build()?;
-        Ok::<_, reqwest::Error>((n, http))
-    });
-    let users = futures_util::future::try_join_all(users).await?;
-    let (begun, base) = (Instant::now(), shared.base.clone());
-    for (n, http) in &users {
-        let user = User {
-            shared: Arc::new(Shared {
-                base: base.clone(),
-                started,
-                until: started,
-                report: Mutex::default(),
-            }),
-            http: http.clone(),
+        let mut user = User {
+            shared: shared.clone(),
+            http,
             email: format!("soak{n}@example.com"),
-            dice: Dice(1),
+            dice: Dice(0x9E37_79B9_7F4A_7C15 ^ (n + 1).wrapping_mul(0xBF58_476D_1CE4_E5B9)),
             live: Vec::new(),
             dead: Vec::new(),
             maybe: 0,
         };
         user.sign_up().await?;
+        user.login().await;
+        users.push(user);
     }
-    println!("{clients} accounts made in {:.1?}", begun.elapsed());
-    shared.started = Instant::now();
-    shared.until = shared.started + time;
-    let shared = Arc::new(shared);
+    println!(
+        "{clients} accounts made and logged in, in {:.1?}",
+        begun.elapsed()
+    );
+    shared.with(|report| report.calls.clear());
+    let started = Instant::now();
+    shared.clock.get_or_init(|| (started, started + time));
     let tasks: Vec<_> = users
         .into_iter()
-        .map(|(n, http)| {
-            let user = User {
-                shared: shared.clone(),
-                http,
-                email: format!("soak{n}@example.com"),
-                dice: Dice(0x9E37_79B9_7F4A_7C15 ^ (n + 1).wrapping_mul(0xBF58_476D_1CE4_E5B9)),
-                live: Vec::new(),
-                dead: Vec::new(),
-                maybe: 0,
-            };
-            tokio::spawn(user.live())
-        })
+        .map(|user| tokio::spawn(user.live()))
         .collect();
     let cleanup = tokio::spawn(clean_up(shared.clone(), key.clone()));
     let restart = restart.to_vec();
@@ -375,7 +372,7 @@ async fn main() -> Outcome<()> {
         status.success().then(|| (begun, Instant::now()))
     });
     let mut samples = Vec::new();
-    while Instant::now() < shared.until {
+    while !shared.is_over() {
         tokio::time::sleep(Duration::from_millis(500)).await;
         samples.push(measure(process)?);
     }
@@ -384,14 +381,19 @@ async fn main() -> Outcome<()> {
     }
     cleanup.await?;
     let restarted = restarted.await?.ok_or("the database was not restarted")?;
-    print(&shared, &samples, restarted, clients)
+    print(
+        &shared,
+        &samples,
+        (restarted.0 - started, restarted.1 - started),
+        clients,
+    )
 }
 
 /// The figures; an error where one of them is not as it must be.
 fn print(
     shared: &Shared,
     samples: &[[u64; 3]],
-    (down, up): (Instant, Instant),
+    (down, up): (Duration, Duration),
     clients: u64,
 ) -> Outcome<()> {
     let mut problems = Vec::new();
@@ -421,7 +423,6 @@ fn print(
                 println!("{call}: {status} × {number}");
             }
         }
-        let (down, up) = (down - shared.started, up - shared.started);
         let outside = |at: &&Duration| **at < down || **at > up + Duration::from_secs(2);
         let outside = report.unavailable.iter().filter(outside).count();
         let last = report.unavailable.iter().filter(|at| **at >= down).max();
