@@ -5,6 +5,7 @@ use diesel::prelude::*;
 
 use super::sql::{lower, statement_timestamp};
 use crate::domain::credentials::Email;
+use crate::domain::search::UserFilter;
 use crate::domain::user::{Role, User, UserCredentials};
 use crate::schema::users;
 
@@ -173,4 +174,36 @@ pub fn enable(conn: &mut PgConnection, id: i64) -> QueryResult<usize> {
 /// Deletes an account whose sessions are gone.
 pub fn delete(conn: &mut PgConnection, id: i64) -> QueryResult<usize> {
     diesel::delete(users::table.filter(users::id.eq(id))).execute(conn)
+}
+
+/// Accounts that a filter matches, newest first, before the account `before`.
+pub fn search(
+    conn: &mut PgConnection,
+    filter: &UserFilter,
+    before: Option<i64>,
+    limit: i64,
+) -> QueryResult<Vec<User>> {
+    let mut query = users::table.into_boxed();
+    if let Some(id) = filter.id {
+        query = query.filter(users::id.eq(id));
+    }
+    if let Some(part) = &filter.email_part {
+        let literal = part
+            .to_lowercase()
+            .replace('\\', r"\\")
+            .replace('%', r"\%")
+            .replace('_', r"\_");
+        query = query.filter(lower(users::email).like(format!("%{literal}%")));
+    }
+    match filter.disabled {
+        Some(true) => query = query.filter(users::disabled_at.is_not_null()),
+        Some(false) => query = query.filter(users::disabled_at.is_null()),
+        None => {}
+    }
+    query
+        .filter(users::id.lt(before.unwrap_or(i64::MAX)))
+        .order(users::id.desc())
+        .limit(limit)
+        .select(columns())
+        .load(conn)
 }

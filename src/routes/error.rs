@@ -96,6 +96,8 @@ impl ApiError {
                 R::SignUpDisabled => (StatusCode::FORBIDDEN, "sign_up_disabled"),
                 R::NotFound => (StatusCode::NOT_FOUND, "not_found"),
                 R::Forbidden => (StatusCode::FORBIDDEN, "forbidden"),
+                R::FilterTooBroad => (StatusCode::UNPROCESSABLE_ENTITY, "filter_too_broad"),
+                R::CountChanged => (StatusCode::CONFLICT, "count_changed"),
                 R::InvalidField { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_field"),
                 R::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
                 R::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
@@ -140,6 +142,10 @@ impl ApiError {
             "email_taken" => "There is an account with this e-mail already.",
             "sign_up_disabled" => "Accounts are not made here.",
             "forbidden" => "Only administrators may do this.",
+            "filter_too_broad" => {
+                "This filter takes too long. Narrow it: a user, or a shorter time."
+            }
+            "count_changed" => "More sessions match now than were counted. Count again first.",
             "unavailable" => {
                 "The service cannot answer at the moment. Keep the session's token and try again."
             }

@@ -76,11 +76,22 @@ pub fn end_beyond(
     actor: Actor,
 ) -> QueryResult<RevokedCount> {
     let ids = sessions::least_recently_seen_beyond(conn, user_id, keep)?;
+    end_some(conn, &ids, Reason::SessionLimit, actor, None)
+}
+
+/// Ends sessions of one user by their ids. The caller holds the lock on the user.
+pub fn end_some(
+    conn: &mut PgConnection,
+    ids: &[Uuid],
+    reason: Reason,
+    actor: Actor,
+    note: Option<&str>,
+) -> QueryResult<RevokedCount> {
     if ids.is_empty() {
         return Ok(0);
     }
-    let ended = sessions::end_many(conn, &ids, Reason::SessionLimit)?;
-    record(conn, &ended, actor, None)
+    let ended = sessions::end_many(conn, ids, reason)?;
+    record(conn, &ended, actor, note)
 }
 
 /// Marks a batch of sessions past their deadline as expired.

@@ -1,5 +1,6 @@
 //! Policy, transactions and the events that go with them.
 
+pub mod admin;
 pub mod auth;
 pub mod cleanup;
 pub mod endings;

@@ -47,6 +47,10 @@ pub enum Refusal {
     NotFound,
     /// Only administrators may.
     Forbidden,
+    /// An administrator's filter takes longer than it may.
+    FilterTooBroad,
+    /// More sessions match now than the administrator was told.
+    CountChanged,
     /// A field's meaning or length is wrong.
     InvalidField {
         /// Which.

@@ -4,12 +4,14 @@ mod beginning;
 mod ending;
 mod reading;
 mod retention;
+mod searching;
 mod touching;
 
 pub use beginning::*;
 pub use ending::*;
 pub use reading::*;
 pub use retention::*;
+pub use searching::*;
 pub use touching::*;
 
 use diesel::dsl::auto_type;

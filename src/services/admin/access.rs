@@ -1,0 +1,60 @@
+//! Who may.
+
+use crate::context::Context;
+use crate::domain::client::Client;
+use crate::domain::event::{Actor, EventKind};
+use crate::domain::user::{Role, User};
+use crate::repositories::session_events::{self, Subject};
+use crate::services::verification::{self, Authenticated};
+use crate::services::{Refusal, Result};
+
+/// An administrator who is signed in.
+#[derive(Debug, Clone)]
+pub struct Administrator {
+    /// The account.
+    pub user: User,
+    /// The session.
+    pub caller: Authenticated,
+    /// Where from.
+    pub client: Client,
+}
+
+impl Administrator {
+    /// As the ledger has it.
+    pub fn actor(&self) -> Actor {
+        Actor::admin(self.user.id, self.client.coarse_address())
+    }
+}
+
+/// Lets administrators in; an attempt by anybody else is entered in the ledger. `what` says of what.
+///
+/// # Errors
+/// `Forbidden`, `SessionUnknown`, `Unavailable`.
+pub async fn authorise(
+    context: &Context,
+    caller: Authenticated,
+    client: Client,
+    what: String,
+) -> Result<Administrator> {
+    let user = verification::owner(context, &caller.session).await?;
+    if user.role == Role::Admin {
+        return Ok(Administrator {
+            user,
+            caller,
+            client,
+        });
+    }
+    let (session_id, address) = (caller.session.id, client.coarse_address());
+    let recorded = context.database.write(move |conn| {
+        let subject = Subject {
+            session_id: Some(session_id),
+            user_id: Some(user.id),
+            note: Some(&what),
+            ..Subject::default()
+        };
+        let actor = Actor::user(user.id, address);
+        session_events::record(conn, EventKind::AccessDenied, actor, &subject)
+    });
+    recorded.await?;
+    Err(Refusal::Forbidden)
+}
