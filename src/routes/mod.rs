@@ -3,6 +3,7 @@
 mod cookie;
 pub mod error;
 mod extractors;
+mod filters;
 mod middleware;
 mod ops;
 mod unread;
@@ -38,6 +39,7 @@ pub fn configure(app: &mut ServiceConfig) {
             .route(web::head().to(ops::ready)),
     )
     .service(auth())
+    .service(v1::admin::scope())
     .default_service(web::to(not_found));
 }
 

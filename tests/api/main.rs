@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod admin;
 mod auth;
 mod cleanup;
 mod cleanup_endpoint;

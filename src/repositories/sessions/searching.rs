@@ -126,8 +126,5 @@ pub fn endable_of_user(
 
 /// How many sessions are valid now.
 pub fn count_active(conn: &mut PgConnection) -> QueryResult<i64> {
-    sessions::table
-        .filter(is_active())
-        .count()
-        .get_result(conn)
+    sessions::table.filter(is_active()).count().get_result(conn)
 }

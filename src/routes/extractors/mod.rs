@@ -1,11 +1,13 @@
 //! What handlers ask of a request, in their signatures: a handler without one of these is public.
 
+mod admin;
 mod api_key;
 mod client;
 mod credentials;
 mod json;
 mod origin;
 
+pub use admin::Admin;
 pub use api_key::{ApiKey, Cleanup};
 pub use client::{ClientInfo, RequestId};
 pub use credentials::{Form, Presented, SignedIn};

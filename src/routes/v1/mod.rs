@@ -1,5 +1,6 @@
 //! Version 1 of the API.
 
+pub(super) mod admin;
 pub(super) mod auth;
 mod body;
 pub(super) mod gateway;

@@ -4,9 +4,10 @@ use super::{Page, search};
 use crate::context::Context;
 use crate::domain::event::Event;
 use crate::domain::search::EventFilter;
-use crate::repositories::cleanup_runs::{self, CleanupRun};
-use crate::repositories::{events_search, sessions};
+use crate::repositories::{cleanup_runs, events_search, sessions};
 use crate::services::Result;
+
+pub use crate::repositories::cleanup_runs::CleanupRun;
 
 /// A page of events, newest first.
 ///

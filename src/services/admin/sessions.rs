@@ -128,15 +128,7 @@ pub async fn end_session(
             return Ok(None);
         };
         let note = note.as_deref();
-        endings::end_one(
-            conn,
-            id,
-            session.user_id,
-            Reason::AdminRevoked,
-            actor,
-            note,
-        )
-        .map(Some)
+        endings::end_one(conn, id, session.user_id, Reason::AdminRevoked, actor, note).map(Some)
     });
     ended.await?.ok_or(Refusal::NotFound)
 }

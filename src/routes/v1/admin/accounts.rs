@@ -1,0 +1,116 @@
+//! Accounts.
+
+use actix_web::web::{Path, Query};
+use actix_web::{HttpRequest, HttpResponse};
+use serde::Serialize;
+
+use super::super::super::error::ApiError;
+use super::super::super::extractors::{Admin, RequestId};
+use super::super::super::filters::UserQuery;
+use super::super::body::RevokedBody;
+use super::body::{Note, SessionBody, UserBody, page};
+use crate::services::Refusal;
+use crate::services::admin;
+use crate::telemetry::SECURITY;
+
+/// GET users
+pub(super) async fn list(
+    signed_in: Admin,
+    query: Query<UserQuery>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let (filter, cursor, limit) = (query.filter()?, query.cursor()?, query.limit()?);
+    let found = admin::find_users(&signed_in.context, filter, cursor, limit).await?;
+    let next = found.next.map(|next| query.at(Some(next.to_string())));
+    let bodies = found.items.into_iter().map(UserBody::from).collect();
+    Ok(page(&request, bodies, next))
+}
+
+fn user_id(path: &Path<String>) -> Result<i64, ApiError> {
+    path.parse()
+        .map_err(|_not_a_number| Refusal::NotFound.into())
+}
+
+#[derive(Serialize)]
+struct UserWithSessions {
+    user: UserBody,
+    sessions: Vec<SessionBody>,
+}
+
+/// GET users/{id}
+pub(super) async fn show(signed_in: Admin, path: Path<String>) -> Result<HttpResponse, ApiError> {
+    let Admin { context, admin } = signed_in;
+    let (user, sessions) = admin::user(&context, user_id(&path)?).await?;
+    let current = admin.caller.session.id;
+    let bodies = sessions
+        .into_iter()
+        .map(|session| SessionBody::new(session, user.email.clone(), current));
+    Ok(HttpResponse::Ok().json(UserWithSessions {
+        sessions: bodies.collect(),
+        user: user.into(),
+    }))
+}
+
+/// POST users/{id}/revoke_sessions
+pub(super) async fn revoke(
+    signed_in: Admin,
+    path: Path<String>,
+    remark: Note,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let Admin { context, admin } = signed_in;
+    let id = user_id(&path)?;
+    let revoked_count = admin::revoke_user(&context, &admin, id, remark.0).await?;
+    log::info!(
+        target: SECURITY, request_id = RequestId::of(&request), admin = admin.user.id, user = id, revoked_count;
+        "sessions of a user ended by an administrator"
+    );
+    Ok(HttpResponse::Ok().json(RevokedBody {
+        message: "Sessions ended",
+        revoked_count,
+    }))
+}
+
+/// POST users/{id}/disable
+pub(super) async fn disable(
+    signed_in: Admin,
+    path: Path<String>,
+    remark: Note,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let Admin { context, admin } = signed_in;
+    let id = user_id(&path)?;
+    let revoked_count = admin::disable_user(&context, &admin, id, remark.0).await?;
+    log::info!(
+        target: SECURITY, request_id = RequestId::of(&request), admin = admin.user.id, user = id, revoked_count;
+        "user disabled"
+    );
+    Ok(HttpResponse::Ok().json(RevokedBody {
+        message: "User disabled",
+        revoked_count,
+    }))
+}
+
+#[derive(Serialize)]
+struct MessageBody {
+    message: &'static str,
+}
+
+/// POST users/{id}/enable
+pub(super) async fn enable(
+    signed_in: Admin,
+    path: Path<String>,
+    remark: Note,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let Admin { context, admin } = signed_in;
+    let id = user_id(&path)?;
+    admin::enable_user(&context, &admin, id, remark.0).await?;
+    log::info!(
+        target: SECURITY, request_id = RequestId::of(&request), admin = admin.user.id, user = id;
+        "user enabled"
+    );
+    Ok(HttpResponse::Ok().json(MessageBody {
+        message: "User enabled",
+    }))
+}

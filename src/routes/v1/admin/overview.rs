@@ -1,0 +1,121 @@
+//! The ledger, cleanups, and figures.
+
+use std::collections::BTreeMap;
+
+use actix_web::web::Query;
+use actix_web::{HttpRequest, HttpResponse};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use super::super::super::error::ApiError;
+use super::super::super::extractors::{Admin, RequestId};
+use super::super::super::filters::{EventQuery, PageQuery};
+use super::body::{CleanupRunBody, EventBody, page};
+use crate::domain::cleanup::Trigger;
+use crate::domain::event::EventKind;
+use crate::services::admin::{self, Statistics};
+use crate::services::cleanup;
+use crate::telemetry::SECURITY;
+
+/// GET session_events
+pub(super) async fn events(
+    signed_in: Admin,
+    query: Query<EventQuery>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let (filter, cursor, limit) = (query.filter()?, query.cursor()?, query.limit()?);
+    let found = admin::find_events(&signed_in.context, filter, cursor, limit).await?;
+    let next = found.next.map(|next| query.at(Some(next.to_string())));
+    let bodies = found.items.into_iter().map(EventBody::from).collect();
+    Ok(page(&request, bodies, next))
+}
+
+/// GET cleanup_runs
+pub(super) async fn cleanup_runs(
+    signed_in: Admin,
+    query: Query<PageQuery>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let (cursor, limit) = (query.cursor()?, query.limit()?);
+    let found = admin::cleanup_runs(&signed_in.context, cursor, limit).await?;
+    let next = found.next.map(|next| query.at(Some(next.to_string())));
+    let bodies = found.items.into_iter().map(CleanupRunBody::from).collect();
+    Ok(page(&request, bodies, next))
+}
+
+#[derive(Serialize)]
+struct ReportBody {
+    message: &'static str,
+    expired: i64,
+    purged: i64,
+    ip_scrubbed: i64,
+    events_purged: i64,
+    complete: bool,
+}
+
+/// POST cleanup_runs: one more, now.
+pub(super) async fn clean_up(
+    signed_in: Admin,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let Admin { context, admin } = signed_in;
+    let report = cleanup::run(&context, Trigger::Http).await?;
+    log::info!(
+        target: SECURITY, request_id = RequestId::of(&request), admin = admin.user.id;
+        "cleanup run by an administrator"
+    );
+    Ok(HttpResponse::Ok().json(ReportBody {
+        message: "Session cleanup completed",
+        expired: report.expired,
+        purged: report.purged,
+        ip_scrubbed: report.ip_scrubbed,
+        events_purged: report.events_purged,
+        complete: report.complete,
+    }))
+}
+
+#[derive(Serialize)]
+struct StatisticsBody {
+    active_sessions: i64,
+    as_of: DateTime<Utc>,
+    days: Vec<DayBody>,
+}
+
+#[derive(Serialize)]
+struct DayBody {
+    date: String,
+    logins: i64,
+    failures: i64,
+    endings: BTreeMap<&'static str, i64>,
+}
+
+/// GET statistics
+pub(super) async fn statistics(signed_in: Admin) -> Result<HttpResponse, ApiError> {
+    let Statistics {
+        active,
+        daily,
+        as_of,
+    } = admin::statistics(&signed_in.context).await?;
+    let mut days = BTreeMap::new();
+    for count in daily {
+        let day = days.entry(count.day).or_insert_with(|| DayBody {
+            date: count.day.format("%Y-%m-%d").to_string(),
+            logins: 0,
+            failures: 0,
+            endings: BTreeMap::new(),
+        });
+        match (count.kind, count.reason) {
+            (EventKind::SessionCreated, _) => day.logins += count.count,
+            (EventKind::LoginFailed, _) => day.failures += count.count,
+            (EventKind::SessionRevoked | EventKind::SessionExpired, Some(reason)) => {
+                *day.endings.entry(reason.as_str()).or_default() += count.count;
+            }
+            _ => {}
+        }
+    }
+    Ok(HttpResponse::Ok().json(StatisticsBody {
+        active_sessions: active,
+        as_of,
+        days: days.into_values().collect(),
+    }))
+}
