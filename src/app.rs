@@ -153,7 +153,7 @@ fn server(
                 web::PathConfig::default()
                     .error_handler(|_error, _request| routes::no_such_path().into()),
             )
-            .configure(routes::configure)
+            .configure(|app| routes::configure(app, &data.config))
             .wrap(Condition::new(!origins.is_empty(), cors(&origins)))
             .wrap(from_fn(routes::boundary))
             .wrap(routes::default_headers(&data.config))

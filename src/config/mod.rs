@@ -197,6 +197,19 @@ pub enum LogFormat {
     Json,
 }
 
+/// Pages for people.
+#[derive(Debug, Clone)]
+pub struct PagesConfig {
+    /// Whether users have theirs.
+    pub account: bool,
+    /// Whether administrators have theirs.
+    pub admin: bool,
+    /// What they call the service.
+    pub product_name: String,
+    /// Further CSS.
+    pub stylesheet: String,
+}
+
 /// The whole configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -214,6 +227,8 @@ pub struct Config {
     pub throttle: ThrottleConfig,
     /// Cleaning up.
     pub cleanup: CleanupConfig,
+    /// Pages.
+    pub pages: PagesConfig,
     /// Whether anybody may make an account.
     pub sign_up_enabled: bool,
     /// Keys of the cleanup endpoint.
@@ -257,6 +272,7 @@ impl Config {
                 max_delay: delta(source, "LOGIN_THROTTLE_MAX_DELAY", SECOND, DAY)?,
             },
             cleanup: cleanup(source)?,
+            pages: pages(source)?,
             sign_up_enabled: source.switch("SIGN_UP_ENABLED")?,
             cleanup_api_keys,
             service_api_keys,
@@ -530,6 +546,20 @@ fn cleanup(source: &Source) -> Result<CleanupConfig, ConfigError> {
         ip_retention: delta(source, "CLEANUP_IP_RETENTION", Duration::ZERO, years)?,
         // The ledger's own trigger refuses to lose anything younger.
         event_retention: delta(source, "CLEANUP_EVENT_RETENTION", 30 * DAY, years)?,
+    })
+}
+
+fn pages(source: &Source) -> Result<PagesConfig, ConfigError> {
+    let stylesheet = match source.given("PAGES_STYLESHEET") {
+        Some(file) => std::fs::read_to_string(file)
+            .map_err(|error| ConfigError(format!("PAGES_STYLESHEET is {file:?}: {error}")))?,
+        None => String::new(),
+    };
+    Ok(PagesConfig {
+        account: source.switch("ACCOUNT_PAGES_ENABLED")?,
+        admin: source.switch("ADMIN_PAGES_ENABLED")?,
+        product_name: source.text("PAGES_PRODUCT_NAME").to_owned(),
+        stylesheet,
     })
 }
 

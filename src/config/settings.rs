@@ -168,6 +168,30 @@ pub const SETTINGS: &[Setting] = &[
         "Whether anybody may make an account",
     ),
     setting(
+        "ACCOUNT_PAGES_ENABLED",
+        "true",
+        SWITCH,
+        "Whether there are pages for users under /account",
+    ),
+    setting(
+        "ADMIN_PAGES_ENABLED",
+        "true",
+        SWITCH,
+        "Whether there are pages for administrators under /admin",
+    ),
+    setting(
+        "PAGES_PRODUCT_NAME",
+        "sekisho",
+        "name",
+        "What the pages call your service",
+    ),
+    setting(
+        "PAGES_STYLESHEET",
+        "",
+        "file",
+        "CSS that is added to the pages' own, to set its variables; read at start",
+    ),
+    setting(
         "SESSION_COOKIE_NAME",
         "__Host-session_id",
         "name",

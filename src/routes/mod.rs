@@ -1,5 +1,6 @@
 //! HTTP: the whole route table on one page.
 
+mod console;
 mod cookie;
 pub mod error;
 mod extractors;
@@ -27,7 +28,8 @@ fn at(path: &str, allow: &'static str) -> Resource {
 }
 
 /// Registers every route.
-pub fn configure(app: &mut ServiceConfig) {
+pub fn configure(app: &mut ServiceConfig, config: &Config) {
+    console::configure(app, &config.pages);
     app.service(
         at("/health/live", "GET, HEAD")
             .route(web::get().to(ops::live))

@@ -2,6 +2,7 @@
 //! sessions come first without an index of their own, and a page costs the same however many rows
 //! there are. Instances whose clocks differ may be out of order by as much; no row is missed.
 
+use chrono::{DateTime, Utc};
 use diesel::dsl::{count, count_star};
 use diesel::pg::Pg;
 use diesel::prelude::*;
@@ -10,7 +11,7 @@ use uuid::Uuid;
 use super::columns;
 use crate::domain::search::{Match, SessionFilter, State};
 use crate::domain::session::{Reason, Session};
-use crate::repositories::sql::{is_active, statement_timestamp};
+use crate::repositories::sql::{ended_at, is_active, statement_timestamp};
 use crate::schema::sessions;
 
 type Query<'a> = sessions::BoxedQuery<'a, Pg>;
@@ -127,4 +128,14 @@ pub fn endable_of_user(
 /// How many sessions are valid now.
 pub fn count_active(conn: &mut PgConnection) -> QueryResult<i64> {
     sessions::table.filter(is_active()).count().get_result(conn)
+}
+
+/// When the longest-ended session that is still kept ended.
+pub fn oldest_ended(conn: &mut PgConnection) -> QueryResult<Option<DateTime<Utc>>> {
+    sessions::table
+        .filter(sessions::revoked_at.is_not_null())
+        .order(ended_at(sessions::expires_at, sessions::revoked_at))
+        .select(ended_at(sessions::expires_at, sessions::revoked_at))
+        .first(conn)
+        .optional()
 }

@@ -48,6 +48,17 @@ impl Presented {
         Self::read_with(request, cookie_name, true)
     }
 
+    /// The cookie alone, for pages.
+    pub fn read_cookie(request: &HttpRequest, cookie_name: &str) -> Self {
+        let cookies = cookie::read(request.headers(), cookie_name);
+        Self {
+            form: Form::Cookie,
+            tokens: cookies.tokens.clone(),
+            is_any: cookies.count > 0,
+            cookies,
+        }
+    }
+
     fn read_with(request: &HttpRequest, cookie_name: &str, lenient: bool) -> Self {
         let cookies = cookie::read(request.headers(), cookie_name);
         match bearer(request) {

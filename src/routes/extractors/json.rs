@@ -30,22 +30,29 @@ impl<T: DeserializeOwned> FromRequest for JsonBody<T> {
             if !is_json(&request) {
                 return Err(ApiError::UnsupportedMediaType);
             }
-            let declared = request
-                .headers()
-                .get(header::CONTENT_LENGTH)
-                .and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
-            if declared
-                .is_some_and(|length| usize::try_from(length).is_ok_and(|length| length > MAX_BODY))
-            {
-                return Err(ApiError::TooLarge);
-            }
-            let limit = context(&request)?.config.http.body_timeout;
-            let body = match tokio::time::timeout(limit, collect(payload)).await {
-                Ok(body) => body?,
-                Err(_elapsed) => return Err(ApiError::Slow),
-            };
+            let body = read_body(&request, payload).await?;
             parse(&body).map(JsonBody)
         })
+    }
+}
+
+/// A body, small and on time.
+pub(in crate::routes) async fn read_body(
+    request: &HttpRequest,
+    payload: Payload,
+) -> Result<BytesMut, ApiError> {
+    let declared = request
+        .headers()
+        .get(header::CONTENT_LENGTH)
+        .and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| usize::try_from(length).is_ok_and(|length| length > MAX_BODY))
+    {
+        return Err(ApiError::TooLarge);
+    }
+    let limit = context(request)?.config.http.body_timeout;
+    match tokio::time::timeout(limit, collect(payload)).await {
+        Ok(body) => body,
+        Err(_elapsed) => Err(ApiError::Slow),
     }
 }
 

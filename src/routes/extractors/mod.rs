@@ -12,6 +12,7 @@ pub use api_key::{ApiKey, Cleanup};
 pub use client::{ClientInfo, RequestId};
 pub use credentials::{Form, Presented, SignedIn};
 pub use json::JsonBody;
+pub(super) use json::read_body;
 pub use origin::SameOrigin;
 
 use actix_web::HttpRequest;

@@ -34,12 +34,12 @@ struct SignedUpBody {
     user: UserBody,
 }
 
-fn email(text: &str) -> Result<Email, Refusal> {
+pub(in crate::routes) fn email(text: &str) -> Result<Email, Refusal> {
     Email::parse(text).map_err(invalid("email"))
 }
 
 /// A password that is to be checked against a hash; NUL is refused everywhere.
-fn password(field: &'static str, text: String) -> Result<Password, Refusal> {
+pub(in crate::routes) fn password(field: &'static str, text: String) -> Result<Password, Refusal> {
     match text.contains('\0') {
         true => Err(invalid(field)("must not hold NUL".to_owned())),
         false => Ok(Password::new(text)),
@@ -171,7 +171,7 @@ pub(in crate::routes) async fn logout(
 }
 
 /// Removes the caller's cookie, and the site's data where that is configured.
-pub(super) fn clear_cookie(
+pub(in crate::routes) fn clear_cookie(
     response: &mut actix_web::HttpResponseBuilder,
     context: &Context,
     presented: &Presented,

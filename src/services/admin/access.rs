@@ -1,5 +1,7 @@
 //! Who may.
 
+use uuid::Uuid;
+
 use crate::context::Context;
 use crate::domain::client::Client;
 use crate::domain::event::{Actor, EventKind};
@@ -44,17 +46,31 @@ pub async fn authorise(
             client,
         });
     }
-    let (session_id, address) = (caller.session.id, client.coarse_address());
+    let session = caller.session.id;
+    deny(context, user.id, session, &client, what).await?;
+    Err(Refusal::Forbidden)
+}
+
+/// Enters in the ledger that somebody asked for what only administrators may see.
+///
+/// # Errors
+/// `Unavailable`.
+pub async fn deny(
+    context: &Context,
+    user_id: i64,
+    session_id: Uuid,
+    client: &Client,
+    what: String,
+) -> Result<()> {
+    let actor = Actor::user(user_id, client.coarse_address());
     let recorded = context.database.write(move |conn| {
         let subject = Subject {
             session_id: Some(session_id),
-            user_id: Some(user.id),
+            user_id: Some(user_id),
             note: Some(&what),
             ..Subject::default()
         };
-        let actor = Actor::user(user.id, address);
         session_events::record(conn, EventKind::AccessDenied, actor, &subject)
     });
-    recorded.await?;
-    Err(Refusal::Forbidden)
+    Ok(recorded.await?)
 }

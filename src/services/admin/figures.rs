@@ -18,6 +18,8 @@ pub struct Statistics {
     pub active: i64,
     /// What happened on which day how often; days without anything are missing.
     pub daily: Vec<DailyCount>,
+    /// When the longest-ended session that is still kept ended.
+    pub oldest_ended: Option<DateTime<Utc>>,
     /// The database's clock.
     pub as_of: DateTime<Utc>,
 }
@@ -31,6 +33,7 @@ pub async fn statistics(context: &Context) -> Result<Statistics> {
         Ok(Statistics {
             active: sessions::count_active(conn)?,
             daily: events_search::count_daily(conn, DAYS)?,
+            oldest_ended: sessions::oldest_ended(conn)?,
             as_of: events_search::clock(conn)?,
         })
     })

@@ -77,6 +77,7 @@ pub(super) async fn clean_up(
 #[derive(Serialize)]
 struct StatisticsBody {
     active_sessions: i64,
+    oldest_ended: Option<DateTime<Utc>>,
     as_of: DateTime<Utc>,
     days: Vec<DayBody>,
 }
@@ -94,6 +95,7 @@ pub(super) async fn statistics(signed_in: Admin) -> Result<HttpResponse, ApiErro
     let Statistics {
         active,
         daily,
+        oldest_ended,
         as_of,
     } = admin::statistics(&signed_in.context).await?;
     let mut days = BTreeMap::new();
@@ -115,6 +117,7 @@ pub(super) async fn statistics(signed_in: Admin) -> Result<HttpResponse, ApiErro
     }
     Ok(HttpResponse::Ok().json(StatisticsBody {
         active_sessions: active,
+        oldest_ended,
         as_of,
         days: days.into_values().collect(),
     }))

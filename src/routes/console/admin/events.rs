@@ -1,0 +1,70 @@
+//! The ledger.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::Query;
+use askama::Template;
+
+use super::super::super::filters::EventQuery;
+use super::super::page::{Frame, show};
+use super::super::view::{Choice, EventRow, choices};
+use super::super::visit::Visit;
+use crate::domain::event::{ActorKind, EventKind};
+use crate::domain::session::Reason;
+use crate::services::admin;
+
+#[derive(Template)]
+#[template(path = "admin/events.html")]
+struct ListPage {
+    f: Frame,
+    q: EventQuery,
+    kinds: Vec<Choice>,
+    reasons: Vec<Choice>,
+    actors: Vec<Choice>,
+    rows: Vec<EventRow>,
+    is_filtered: bool,
+    first: Option<String>,
+    next: Option<String>,
+}
+
+impl ListPage {
+    fn value<'a>(&self, field: &'a Option<String>) -> &'a str {
+        field.as_deref().unwrap_or_default()
+    }
+}
+
+/// GET events
+pub async fn list(visit: Visit) -> HttpResponse {
+    let shown = async {
+        let admin = visit.administrator().await?;
+        let q = Query::<EventQuery>::from_query(visit.request.query_string())
+            .map_err(|_unknown| super::super::super::malformed_query())?
+            .into_inner();
+        let (filter, cursor, limit) = (q.filter()?, q.cursor()?, q.limit()?);
+        let found = admin::find_events(&visit.context, filter, cursor, limit).await?;
+        let f = visit.frame_of(&admin.user, &admin.caller).at("events");
+        let (m, now) = (f.m, admin.caller.session.as_of);
+        let page = ListPage {
+            rows: found
+                .items
+                .into_iter()
+                .map(|event| EventRow::new(m, event, now))
+                .collect(),
+            kinds: choices(EventKind::ALL, EventKind::as_str, |k| m.kind(k), &q.kind),
+            reasons: choices(Reason::ALL, Reason::as_str, |r| m.reason(r), &q.reason),
+            actors: choices(ActorKind::ALL, ActorKind::as_str, |a| m.actor(a), &q.actor),
+            is_filtered: !EventQuery {
+                cursor: None,
+                ..q.clone()
+            }
+            .at(None)
+            .is_empty(),
+            first: q.cursor.is_some().then(|| q.at(None)),
+            next: found.next.map(|next| q.at(Some(next.to_string()))),
+            q,
+            f,
+        };
+        Ok(show(StatusCode::OK, &page))
+    };
+    shown.await.unwrap_or_else(|error| visit.fail(error))
+}

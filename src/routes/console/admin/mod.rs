@@ -1,0 +1,55 @@
+//! The administrators' console.
+
+mod events;
+mod overview;
+mod sessions;
+mod users;
+
+use actix_web::dev::HttpServiceFactory;
+use actix_web::web;
+
+use super::super::at;
+use super::{ADMIN, entrance, not_found};
+
+/// The pages under /admin.
+pub fn scope() -> impl HttpServiceFactory {
+    web::scope(ADMIN)
+        .service(at("", "GET").route(web::get().to(overview::show_overview)))
+        .service(
+            at("/sign_in", "GET, POST")
+                .route(web::get().to(entrance::form))
+                .route(web::post().to(entrance::sign_in)),
+        )
+        .service(at("/sign_out", "POST").route(web::post().to(entrance::sign_out)))
+        .service(at("/sessions", "GET").route(web::get().to(sessions::list)))
+        .service(
+            at("/sessions/end", "GET, POST")
+                .route(web::get().to(sessions::preview))
+                .route(web::post().to(sessions::end_matching)),
+        )
+        .service(at("/sessions/{id}", "GET").route(web::get().to(sessions::show_session)))
+        .service(at("/sessions/{id}/end", "POST").route(web::post().to(sessions::end)))
+        .service(at("/users", "GET").route(web::get().to(users::list)))
+        .service(at("/users/{id}", "GET").route(web::get().to(users::show_user)))
+        .service(at("/users/{id}/end", "POST").route(web::post().to(users::end_all)))
+        .service(at("/users/{id}/disable", "POST").route(web::post().to(users::disable)))
+        .service(at("/users/{id}/enable", "POST").route(web::post().to(users::enable)))
+        .service(at("/events", "GET").route(web::get().to(events::list)))
+        .service(
+            at("/cleanup", "GET, POST")
+                .route(web::get().to(overview::cleanup_page))
+                .route(web::post().to(overview::clean_up)),
+        )
+        .default_service(web::to(not_found))
+}
+
+/// A remark of a form, if one was made.
+fn note(text: &str) -> Result<Option<String>, crate::services::Refusal> {
+    use crate::domain::text::{MAX_NOTE_CHARS, display_text};
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    display_text(text, MAX_NOTE_CHARS)
+        .map(Some)
+        .map_err(crate::services::refusal::invalid("note"))
+}
