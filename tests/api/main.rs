@@ -10,6 +10,7 @@
 
 mod admin;
 mod auth;
+mod browser;
 mod cleanup;
 mod cleanup_endpoint;
 mod concurrency;
@@ -24,6 +25,7 @@ mod life;
 mod login;
 mod logout;
 mod operator;
+mod pages;
 mod password;
 mod readme;
 mod secrecy;

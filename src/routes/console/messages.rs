@@ -176,7 +176,7 @@ catalogue! {
     err_too_broad: "This filter takes too long. Narrow it: name a user, or a shorter time." / "検索に時間がかかりすぎます。ユーザーや期間を絞ってください。",
     err_count_changed: "More sessions match now than were counted. Look again, then repeat." / "対象の件数が増えました。もう一度確認してください。",
     err_reauthenticate: "Sign out and in again first: this needs a fresh password." / "再度サインインしてから実行してください。",
-    err_unavailable: "The service cannot answer at the moment. You are still signed in; try again shortly." / "ただいま応答できません。サインインは保たれています。しばらくしてからお試しください。",
+    err_unavailable: "The service cannot answer at the moment. Try again shortly." / "ただいま応答できません。しばらくしてからお試しください。",
     err_other: "Something went wrong on our side. Try again, and tell the operator if it stays." / "問題が発生しました。解消しない場合は運営者にお知らせください。",
     sess_expired: "Your session has expired. Sign in again." / "セッションの有効期限が切れました。再度サインインしてください。",
     sess_ended: "Your session has ended: {}. Sign in again." / "セッションが終了しました ({})。再度サインインしてください。",
