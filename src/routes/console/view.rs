@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::messages::{Messages, fill};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::search::State;
-use crate::domain::session::{AuthLevel, Session, Verdict};
+use crate::domain::session::{AuthLevel, Reason, Session, Verdict};
 use crate::domain::user::{Role, User};
 
 /// A time: how long ago, with the exact one beside it.
@@ -140,7 +140,11 @@ impl EventRow {
                 EventKind::LoginFailed | EventKind::AccessDenied | EventKind::UserDisabled => "bad",
                 _ => "plain",
             },
-            reason: event.reason.map(|reason| m.reason(reason)),
+            // Where the kind says it already, once is enough.
+            reason: event
+                .reason
+                .filter(|reason| *reason != Reason::Expired)
+                .map(|reason| m.reason(reason)),
             session_id: event.session_id.map(|id| id.to_string()),
             user_id: event.user_id,
             actor: match event.actor_id {
