@@ -163,6 +163,7 @@ fn server(
         // A worker's share would do on average; the semaphores bound what all of them do together.
         .worker_max_blocking_threads(context.blocking_threads())
         .max_connections(http.max_connections)
+        .keep_alive(http.keep_alive)
         .client_request_timeout(http.header_timeout)
         .shutdown_timeout(http.shutdown_timeout.as_secs())
         .disable_signals()

@@ -120,6 +120,12 @@ pub const SETTINGS: &[Setting] = &[
         "Connections that one HTTP thread holds at once",
     ),
     setting(
+        "HTTP_KEEP_ALIVE",
+        "75s",
+        DURATION,
+        "How long an idle connection is kept: longer than load balancers keep theirs",
+    ),
+    setting(
         "HTTP_HEADER_TIMEOUT",
         "5s",
         DURATION,
