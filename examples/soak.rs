@@ -433,7 +433,7 @@ fn print(
         );
         for (name, which, unit, tolerated) in [
             ("memory", 0, "KiB", 16_384),
-            ("threads", 1, "", 2),
+            ("threads", 1, "", 16),
             ("open files", 2, "", 16),
         ] {
             let (before, after) = (
