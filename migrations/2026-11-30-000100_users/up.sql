@@ -18,10 +18,13 @@ CREATE FUNCTION users_id_sequence_follows() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     id_sequence CONSTANT TEXT := pg_get_serial_sequence(format('%I.%I', TG_TABLE_SCHEMA, TG_TABLE_NAME), 'id');
+    -- Ids beyond what JSON's readers hold exactly do not move it: new accounts keep ids that all
+    -- clients can read, and an id near the end of BIGINT does not use the sequence up.
+    last_followed CONSTANT BIGINT := 9007199254740991;
     last_id BIGINT;
 BEGIN
     EXECUTE format('SELECT last_value FROM %s', id_sequence) INTO last_id;
-    IF NEW.id > last_id THEN
+    IF NEW.id > last_id AND NEW.id <= last_followed THEN
         -- Of two ids made by hand at once the greater must win.
         PERFORM pg_advisory_xact_lock(hashtext(id_sequence));
         EXECUTE format('SELECT setval(%L, greatest($1, last_value)) FROM %s', id_sequence, id_sequence) USING NEW.id;

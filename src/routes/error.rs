@@ -20,6 +20,8 @@ pub enum ApiError {
     Malformed(String),
     /// Not application/json where it must be.
     UnsupportedMediaType,
+    /// Not a form where it must be.
+    NotAForm,
     /// A body beyond the limit.
     TooLarge,
     /// A body that did not arrive in time.
@@ -32,6 +34,8 @@ pub enum ApiError {
     CrossOrigin,
     /// No or a wrong API key.
     ApiKey,
+    /// No or a wrong API key where OAuth clients authenticate.
+    ClientAuthentication,
     /// A failure of the cleanup endpoint, which answers every one of them with 500.
     Cleanup(Refusal),
     /// The handler panicked. Its answer is made outside of everything that adds headers.
@@ -66,7 +70,7 @@ impl ApiError {
         use Refusal as R;
         match self {
             Self::Malformed(_) => (StatusCode::BAD_REQUEST, "malformed_request"),
-            Self::UnsupportedMediaType => {
+            Self::UnsupportedMediaType | Self::NotAForm => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type")
             }
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
@@ -74,7 +78,9 @@ impl ApiError {
             Self::NotFound => (StatusCode::NOT_FOUND, "not_found"),
             Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::CrossOrigin => (StatusCode::FORBIDDEN, "cross_origin"),
-            Self::ApiKey => (StatusCode::UNAUTHORIZED, "api_key_invalid"),
+            Self::ApiKey | Self::ClientAuthentication => {
+                (StatusCode::UNAUTHORIZED, "api_key_invalid")
+            }
             Self::Cleanup(_) | Self::Panic { .. } => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "internal_error")
             }
@@ -93,6 +99,7 @@ impl ApiError {
                 R::PasswordRejected(_) => (StatusCode::UNPROCESSABLE_ENTITY, "password_rejected"),
                 R::Throttled { .. } => (StatusCode::TOO_MANY_REQUESTS, "throttled"),
                 R::EmailTaken => (StatusCode::CONFLICT, "email_taken"),
+                R::UserDisabled => (StatusCode::CONFLICT, "user_disabled"),
                 R::SignUpDisabled => (StatusCode::FORBIDDEN, "sign_up_disabled"),
                 R::NotFound => (StatusCode::NOT_FOUND, "not_found"),
                 R::Forbidden => (StatusCode::FORBIDDEN, "forbidden"),
@@ -109,6 +116,9 @@ impl ApiError {
         use Refusal as R;
         match self {
             Self::Malformed(problem) => return problem.clone(),
+            Self::NotAForm => {
+                return "Send the body as application/x-www-form-urlencoded.".to_owned();
+            }
             Self::Refused(R::PasswordRejected(rejection)) => return rejection.message(),
             Self::Refused(R::InvalidField { field, problem }) => {
                 return format!("The field {field} {problem}.");
@@ -140,6 +150,7 @@ impl ApiError {
             "password_not_set" => "This account has no password here.",
             "throttled" => "Too many attempts. Wait, as the Retry-After header says.",
             "email_taken" => "There is an account with this e-mail already.",
+            "user_disabled" => "This account is disabled.",
             "sign_up_disabled" => "Accounts are not made here.",
             "forbidden" => "Only administrators may do this.",
             "filter_too_broad" => {
@@ -174,6 +185,9 @@ impl ApiError {
         const REALM: &str = r#"Bearer realm="sekisho""#;
         match self {
             Self::ApiKey => Some(r#"ApiKey realm="sekisho""#.to_owned()),
+            Self::ClientAuthentication => {
+                Some(r#"Basic realm="sekisho", charset="UTF-8""#.to_owned())
+            }
             Self::Refused(Refusal::CredentialsMissing | Refusal::InvalidCredentials) => {
                 Some(REALM.to_owned())
             }
@@ -206,7 +220,7 @@ impl ApiError {
     /// Whether somebody watching the door wants to know.
     pub fn is_security_event(&self) -> bool {
         match self {
-            Self::CrossOrigin | Self::ApiKey => true,
+            Self::CrossOrigin | Self::ApiKey | Self::ClientAuthentication => true,
             Self::Refused(refusal) => matches!(
                 refusal,
                 Refusal::InvalidCredentials

@@ -46,7 +46,7 @@ pub fn configure(app: &mut ServiceConfig, config: &Config) {
 }
 
 fn auth() -> impl HttpServiceFactory {
-    use v1::{auth, gateway, sessions};
+    use v1::{auth, backends, gateway, sessions};
     web::scope("/api/v1/auth")
         // In the order of how often they are asked; a path without a pattern is only compared.
         .service(web::resource("/verify").route(web::to(gateway::verify)))
@@ -69,6 +69,16 @@ fn auth() -> impl HttpServiceFactory {
         .service(at("/user", "DELETE").route(web::delete().to(auth::delete_account)))
         .service(at("/cleanup_sessions", "POST").route(web::post().to(auth::cleanup_sessions)))
         .service(web::resource("/verify/{tail:.*}").route(web::to(gateway::verify)))
+        .service(at("/introspect", "POST").route(web::post().to(backends::introspect)))
+        .service(at("/revoke", "POST").route(web::post().to(backends::revoke)))
+        .service(at("/issue", "POST").route(web::post().to(backends::issue)))
+        .service(
+            at("/users/{user_id}/revoke_sessions", "POST")
+                .route(web::post().to(backends::revoke_sessions)),
+        )
+        .service(
+            at("/users/{user_id}/password", "POST").route(web::post().to(backends::set_password)),
+        )
 }
 
 async fn not_found(_request: HttpRequest) -> Result<(), ApiError> {

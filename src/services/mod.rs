@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod auth;
+pub mod backends;
 pub mod cleanup;
 pub mod endings;
 mod hashing;

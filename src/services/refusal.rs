@@ -41,6 +41,8 @@ pub enum Refusal {
     },
     /// The e-mail belongs to an account.
     EmailTaken,
+    /// A backend asked for a session of an account that may not sign in.
+    UserDisabled,
     /// Accounts are not made here.
     SignUpDisabled,
     /// Nothing of that id that the caller may see.

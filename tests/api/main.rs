@@ -32,5 +32,7 @@ mod secrecy;
 mod security;
 mod sign_up;
 mod start;
+mod backends;
+mod introspection;
 mod support;
 mod tokens;

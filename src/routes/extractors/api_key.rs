@@ -28,6 +28,16 @@ impl Scope for Cleanup {
     }
 }
 
+/// The endpoints for backends.
+#[derive(Debug)]
+pub struct Service;
+
+impl Scope for Service {
+    fn keys(config: &Config) -> &[Secret] {
+        &config.service_api_keys
+    }
+}
+
 /// Proof that a request came with a key of this scope in `X-API-Key`.
 #[derive(Debug)]
 pub struct ApiKey<S>(PhantomData<S>);

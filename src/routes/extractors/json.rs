@@ -27,11 +27,35 @@ impl<T: DeserializeOwned> FromRequest for JsonBody<T> {
         let request = request.clone();
         let payload = payload.take();
         Box::pin(async move {
-            if !is_json(&request) {
+            if !is_of_type(&request, "application/json") {
                 return Err(ApiError::UnsupportedMediaType);
             }
             let body = read_body(&request, payload).await?;
             parse(&body).map(JsonBody)
+        })
+    }
+}
+
+/// A body of type `T`, or none at all, which stands for the default.
+#[derive(Debug)]
+pub struct OptionalJson<T>(pub T);
+
+impl<T: DeserializeOwned + Default> FromRequest for OptionalJson<T> {
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        let payload = payload.take();
+        Box::pin(async move {
+            let body = read_body(&request, payload).await?;
+            if body.is_empty() {
+                return Ok(Self(T::default()));
+            }
+            if !is_of_type(&request, "application/json") {
+                return Err(ApiError::UnsupportedMediaType);
+            }
+            parse(&body).map(Self)
         })
     }
 }
@@ -56,7 +80,7 @@ pub(in crate::routes) async fn read_body(
     }
 }
 
-fn is_json(request: &HttpRequest) -> bool {
+pub(super) fn is_of_type(request: &HttpRequest, wanted: &str) -> bool {
     let Some(Ok(content_type)) = request
         .headers()
         .get(header::CONTENT_TYPE)
@@ -65,7 +89,7 @@ fn is_json(request: &HttpRequest) -> bool {
         return false;
     };
     let essence = content_type.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case("application/json")
+    essence.eq_ignore_ascii_case(wanted)
 }
 
 async fn collect(mut payload: Payload) -> Result<BytesMut, ApiError> {

@@ -4,15 +4,17 @@ mod admin;
 mod api_key;
 mod client;
 mod credentials;
+mod form;
 mod json;
 mod origin;
 
 pub use admin::Admin;
-pub use api_key::{ApiKey, Cleanup};
+pub use api_key::{ApiKey, Cleanup, Service};
 pub use client::{ClientInfo, RequestId};
 pub use credentials::{Form, Presented, SignedIn};
-pub use json::JsonBody;
+pub use form::ServiceForm;
 pub(super) use json::read_body;
+pub use json::{JsonBody, OptionalJson};
 pub use origin::SameOrigin;
 
 use actix_web::HttpRequest;

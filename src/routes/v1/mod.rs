@@ -2,6 +2,7 @@
 
 pub(super) mod admin;
 pub(super) mod auth;
+pub(super) mod backends;
 mod body;
 pub(super) mod gateway;
 pub(super) mod sessions;

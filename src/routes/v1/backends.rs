@@ -1,0 +1,217 @@
+//! For backends that hold the service key, and for OAuth's resource servers (RFC 7662, RFC 7009).
+
+use std::net::IpAddr;
+
+use actix_web::http::StatusCode;
+use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::super::error::ApiError;
+use super::super::extractors::{
+    ApiKey, ClientInfo, Form, JsonBody, OptionalJson, RequestId, Service, ServiceForm,
+};
+use super::auth::{email, password};
+use super::body::{RevokedBody, hand_over};
+use crate::context::Context;
+use crate::domain::client::Client;
+use crate::domain::event::Actor;
+use crate::domain::session::{AuthLevel, Reason};
+use crate::domain::text::{MAX_LABEL_CHARS, MAX_NOTE_CHARS, display_text};
+use crate::domain::token::SessionToken;
+use crate::services::auth::SessionRequest;
+use crate::services::backends::{self, Issue};
+use crate::services::refusal::invalid;
+use crate::services::{Refusal, users};
+use crate::telemetry::SECURITY;
+
+/// The form of introspect and revoke. Hints are ignored: there is one type of token.
+#[derive(Deserialize)]
+pub(in crate::routes) struct TokenForm {
+    token: String,
+}
+
+/// What is told of a token (RFC 7662, 2.2). Of one that opens nothing: only that.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Introspection {
+    Inactive {
+        active: bool,
+    },
+    Active {
+        active: bool,
+        token_type: &'static str,
+        sub: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        username: Option<String>,
+        sid: Uuid,
+        iat: i64,
+        exp: i64,
+        auth_time: i64,
+        acr: AuthLevel,
+    },
+}
+
+/// POST introspect
+pub(in crate::routes) async fn introspect(
+    context: Data<Context>,
+    form: ServiceForm<TokenForm>,
+) -> Result<HttpResponse, ApiError> {
+    let known = match SessionToken::parse(&form.0.token) {
+        Some(token) => backends::introspect(&context, &token).await?,
+        None => None,
+    };
+    let body = match known {
+        None => Introspection::Inactive { active: false },
+        Some((caller, user)) => Introspection::Active {
+            active: true,
+            token_type: "Bearer",
+            sub: user.id.to_string(),
+            username: user.email,
+            sid: caller.session.id,
+            iat: caller.session.created_at.timestamp(),
+            exp: caller.session.expires_at.timestamp(),
+            auth_time: caller.session.authenticated_at.timestamp(),
+            acr: caller.session.auth_level,
+        },
+    };
+    Ok(HttpResponse::Ok().json(body))
+}
+
+/// POST revoke
+pub(in crate::routes) async fn revoke(
+    context: Data<Context>,
+    client: ClientInfo,
+    form: ServiceForm<TokenForm>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    if let Some(token) = SessionToken::parse(&form.0.token) {
+        let actor = Actor::service(client.0.coarse_address());
+        let revoked_count = backends::revoke_token(&context, &token, actor).await?;
+        log::info!(target: SECURITY, request_id = RequestId::of(&request), revoked_count; "revoked by a backend");
+    }
+    Ok(HttpResponse::Ok().finish())
+}
+
+/// The body of issue.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct IssueBody {
+    user_id: i64,
+    auth_level: Option<AuthLevel>,
+    #[serde(default)]
+    remember_me: bool,
+    device_label: Option<String>,
+    ip_address: Option<String>,
+    user_agent: Option<String>,
+    email: Option<String>,
+}
+
+impl IssueBody {
+    fn check(self) -> Result<Issue, Refusal> {
+        if self.user_id < 1 {
+            return Err(invalid("user_id")("must be 1 or greater".to_owned()));
+        }
+        let address = self.ip_address.map(|text| {
+            text.trim()
+                .parse::<IpAddr>()
+                .map_err(|_no_address| invalid("ip_address")("must be an IP address".to_owned()))
+        });
+        if self
+            .user_agent
+            .as_deref()
+            .is_some_and(|text| text.contains('\0'))
+        {
+            return Err(invalid("user_agent")("must not hold NUL".to_owned()));
+        }
+        let label = self
+            .device_label
+            .map(|label| display_text(&label, MAX_LABEL_CHARS).map_err(invalid("device_label")));
+        Ok(Issue {
+            user_id: self.user_id,
+            email: self.email.as_deref().map(email).transpose()?,
+            request: SessionRequest {
+                remember_me: self.remember_me,
+                device_label: label.transpose()?,
+                auth_level: self.auth_level.unwrap_or(AuthLevel::Password),
+                client: Client {
+                    address: address.transpose()?,
+                    user_agent: self.user_agent.map(String::into_bytes),
+                },
+            },
+        })
+    }
+}
+
+/// POST issue
+pub(in crate::routes) async fn issue(
+    _key: ApiKey<Service>,
+    context: Data<Context>,
+    body: JsonBody<IssueBody>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let opened = backends::issue(&context, body.0.check()?).await?;
+    let (user, session) = (opened.user.id, opened.session.id);
+    log::info!(target: SECURITY, request_id = RequestId::of(&request), user, session:%; "session issued");
+    let mut response = hand_over(&context.config.cookie, Form::Bearer, opened);
+    *response.status_mut() = StatusCode::CREATED;
+    Ok(response)
+}
+
+/// The body of users/{user_id}/revoke_sessions.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct RevokeSessions {
+    note: Option<String>,
+}
+
+/// POST users/{user_id}/revoke_sessions
+pub(in crate::routes) async fn revoke_sessions(
+    _key: ApiKey<Service>,
+    context: Data<Context>,
+    client: ClientInfo,
+    path: Path<i64>,
+    body: OptionalJson<RevokeSessions>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let note = body
+        .0
+        .note
+        .map(|note| display_text(&note, MAX_NOTE_CHARS).map_err(invalid("note")));
+    let (user, actor) = (*path, Actor::service(client.0.coarse_address()));
+    let reason = Reason::ServiceRevoked;
+    let revoked_count =
+        users::revoke_sessions(&context, user, reason, actor, note.transpose()?).await?;
+    log::info!(target: SECURITY, request_id = RequestId::of(&request), user, revoked_count; "sessions revoked by a backend");
+    Ok(HttpResponse::Ok().json(RevokedBody {
+        message: "Sessions revoked",
+        revoked_count,
+    }))
+}
+
+/// The body of users/{user_id}/password.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct NewPassword {
+    new_password: String,
+}
+
+/// POST users/{user_id}/password
+pub(in crate::routes) async fn set_password(
+    _key: ApiKey<Service>,
+    context: Data<Context>,
+    client: ClientInfo,
+    path: Path<i64>,
+    body: JsonBody<NewPassword>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let (user, actor) = (*path, Actor::service(client.0.coarse_address()));
+    let secret = password("new_password", body.0.new_password)?;
+    let revoked_count = users::set_password(&context, user, secret, actor).await?;
+    log::info!(target: SECURITY, request_id = RequestId::of(&request), user, revoked_count; "password set by a backend");
+    Ok(HttpResponse::Ok().json(RevokedBody {
+        message: "Password set",
+        revoked_count,
+    }))
+}
