@@ -13,6 +13,7 @@ use crate::db::Database;
 use crate::db::coalescer::{Coalescer, Limits};
 use crate::domain::token::SessionHash;
 use crate::domain::user::User;
+use crate::metrics::Metrics;
 use crate::repositories::sessions::Found;
 use crate::repositories::{sessions, users};
 use crate::services::passwords::Hasher;
@@ -42,6 +43,10 @@ pub struct Context {
     pub touches: Coalescer<Uuid, ()>,
     /// Password hashing.
     pub hasher: Hasher,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// Held while the age of what cleanup is due is read.
+    pub reading_overdue: tokio::sync::Mutex<()>,
     /// Bounds cleanups under way.
     pub cleanup_slots: Arc<Semaphore>,
     is_draining: AtomicBool,
@@ -53,7 +58,8 @@ impl Context {
     /// # Errors
     /// When passwords cannot be hashed with the configured parameters.
     pub fn new(config: Config) -> Result<Self, String> {
-        let database = Database::new(&config.database);
+        let metrics = Arc::new(Metrics::new());
+        let database = Database::new(&config.database, metrics.clone());
         let limits = |drainers| Limits {
             drainers,
             queue: LOOKUP_QUEUE,
@@ -92,6 +98,8 @@ impl Context {
                 },
             ),
             hasher: Hasher::new(&config.password)?,
+            metrics,
+            reading_overdue: tokio::sync::Mutex::new(()),
             cleanup_slots: Arc::new(Semaphore::new(CLEANUP_SLOTS)),
             is_draining: AtomicBool::new(false),
             database,

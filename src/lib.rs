@@ -10,6 +10,7 @@ pub mod config;
 pub mod context;
 pub mod db;
 pub mod domain;
+pub mod metrics;
 pub mod repositories;
 pub mod routes;
 #[expect(missing_docs, reason = "generated; documented by COMMENT ON")]

@@ -16,6 +16,7 @@ use super::attempt::{Attempt, Bounds, is_of_connection, transaction};
 use super::failure::Failure;
 use super::pool::{self, Connection, Manager};
 use crate::config::{DatabaseConfig, RESERVED_CONNECTIONS};
+use crate::metrics::{Metrics, tally};
 
 /// The part of a unit's time that is kept for its COMMIT.
 const COMMIT_SHARE: u32 = 8;
@@ -53,6 +54,7 @@ struct Inner {
     permits: Arc<Semaphore>,
     waiting: AtomicUsize,
     is_migrated: AtomicBool,
+    metrics: Arc<Metrics>,
 }
 
 /// Counts a unit of work among the waiting for as long as it lives.
@@ -66,7 +68,7 @@ impl Drop for Waiting<'_> {
 
 impl Database {
     /// Prepares the pool; connects nothing.
-    pub fn new(config: &DatabaseConfig) -> Self {
+    pub fn new(config: &DatabaseConfig, metrics: Arc<Metrics>) -> Self {
         let epoch = Arc::new(AtomicU64::new(0));
         Self(Arc::new(Inner {
             pool: pool::build(config, epoch.clone()),
@@ -74,6 +76,7 @@ impl Database {
             permits: Arc::new(Semaphore::new(config.pool_size - RESERVED_CONNECTIONS)),
             waiting: AtomicUsize::new(0),
             is_migrated: AtomicBool::new(false),
+            metrics,
             config: config.clone(),
         }))
     }
@@ -140,7 +143,12 @@ impl Database {
                     .then_some(database.0.config.timeout),
             };
             database.attempt(deadline, |connection| {
-                transaction(connection, Some(&bounds), &work)
+                tally::forget();
+                let attempt = transaction(connection, Some(&bounds), &work);
+                if matches!(attempt, Attempt::Done(_)) {
+                    tally::count(&database.0.metrics);
+                }
+                attempt
             })
         })
         .await

@@ -1,6 +1,6 @@
 //! The `session_events` table: the ledger.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::{array, case_when};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Inet, Nullable, Text};
@@ -188,6 +188,16 @@ pub fn purge_batch(
         .skip_locked();
     diesel::delete(session_events::table.filter(session_events::id.eq_any(array::<BigInt, _>(due))))
         .execute(conn)
+}
+
+/// How old the oldest event is.
+pub fn oldest_age(conn: &mut PgConnection) -> QueryResult<Option<TimeDelta>> {
+    let oldest: Option<(DateTime<Utc>, DateTime<Utc>)> = session_events::table
+        .order(session_events::occurred_at.asc())
+        .select((session_events::occurred_at, statement_timestamp()))
+        .first(conn)
+        .optional()?;
+    Ok(oldest.map(|(then, now)| now - then))
 }
 
 /// How many [`scrub_addresses_batch`] would find now.

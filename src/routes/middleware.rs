@@ -11,12 +11,15 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
+use actix_web::web::Data;
 use futures_util::FutureExt as _;
 use uuid::Uuid;
 
+use super::counting;
 use super::error::ApiError;
 use super::extractors::{ClientInfo, RequestId, context};
 use super::unread::Unread;
+use crate::context::Context;
 use crate::telemetry::SECURITY;
 
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -29,7 +32,10 @@ pub async fn boundary(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let started = Instant::now();
     let id = request_id(&request);
+    let counted = request.app_data::<Data<Context>>().cloned();
+    let method = request.method().clone();
     request.extensions_mut().insert(RequestId(id.clone()));
     let is_secure = context(request.request()).is_ok_and(|context| context.config.cookie.secure);
     let unread = Unread::hold(&mut request);
@@ -38,6 +44,9 @@ pub async fn boundary(
         Ok(response) => in_form(response?.map_into_boxed_body()),
         Err(_panic) => {
             log::error!(request_id = id; "the handler panicked");
+            if let Some(context) = counted {
+                counting::count_panic(&context, method.as_str(), started.elapsed());
+            }
             return Err(ApiError::Panic {
                 request_id: id,
                 is_secure,
@@ -45,6 +54,7 @@ pub async fn boundary(
             .into());
         }
     };
+    counting::count(&response, started.elapsed());
     report(&response, &id);
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(X_REQUEST_ID, value);

@@ -2,6 +2,7 @@
 
 mod console;
 mod cookie;
+mod counting;
 pub mod error;
 mod extractors;
 mod filters;
@@ -20,9 +21,14 @@ use error::ApiError;
 
 pub use middleware::boundary;
 
+/// A path whose requests are counted.
+fn resource(path: &str) -> Resource {
+    web::resource(path).app_data(counting::Slot::default())
+}
+
 /// A path, the methods that it takes, and 405 for the others.
 fn at(path: &str, allow: &'static str) -> Resource {
-    web::resource(path).default_service(web::to(move || async move {
+    resource(path).default_service(web::to(move || async move {
         Err::<(), _>(ApiError::MethodNotAllowed(allow))
     }))
 }
@@ -40,6 +46,7 @@ pub fn configure(app: &mut ServiceConfig, config: &Config) {
             .route(web::get().to(ops::ready))
             .route(web::head().to(ops::ready)),
     )
+    .service(at("/metrics", "GET").route(web::get().to(ops::metrics)))
     .service(auth())
     .service(v1::admin::scope())
     .default_service(web::to(not_found));
@@ -49,7 +56,7 @@ fn auth() -> impl HttpServiceFactory {
     use v1::{auth, backends, gateway, sessions};
     web::scope("/api/v1/auth")
         // In the order of how often they are asked; a path without a pattern is only compared.
-        .service(web::resource("/verify").route(web::to(gateway::verify)))
+        .service(resource("/verify").route(web::to(gateway::verify)))
         .service(at("/session", "GET").route(web::get().to(sessions::current)))
         .service(at("/sessions", "GET").route(web::get().to(sessions::list)))
         .service(
@@ -68,7 +75,7 @@ fn auth() -> impl HttpServiceFactory {
         .service(at("/rotate_session", "POST").route(web::post().to(auth::rotate)))
         .service(at("/user", "DELETE").route(web::delete().to(auth::delete_account)))
         .service(at("/cleanup_sessions", "POST").route(web::post().to(auth::cleanup_sessions)))
-        .service(web::resource("/verify/{tail:.*}").route(web::to(gateway::verify)))
+        .service(resource("/verify/{tail:.*}").route(web::to(gateway::verify)))
         .service(at("/introspect", "POST").route(web::post().to(backends::introspect)))
         .service(at("/revoke", "POST").route(web::post().to(backends::revoke)))
         .service(at("/issue", "POST").route(web::post().to(backends::issue)))

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::error::ApiError;
 use crate::context::Context;
-use crate::services::{Refusal, verification};
+use crate::metrics::CONTENT_TYPE;
+use crate::services::{Refusal, monitoring, verification};
 
 #[derive(Serialize)]
 struct Health {
@@ -25,4 +26,10 @@ pub(super) async fn ready(context: Data<Context>) -> Result<HttpResponse, ApiErr
     }
     verification::is_answering(&context).await?;
     Ok(HttpResponse::Ok().json(Health { status: "ready" }))
+}
+
+/// Everything for Prometheus.
+pub(super) async fn metrics(context: Data<Context>) -> Result<HttpResponse, ApiError> {
+    let text = monitoring::metrics(&context).await?;
+    Ok(HttpResponse::Ok().content_type(CONTENT_TYPE).body(text))
 }

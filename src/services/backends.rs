@@ -74,11 +74,14 @@ pub async fn issue(context: &Arc<Context>, issue: Issue) -> Result<Opened> {
         }
     });
     match opened.await.map_err(auth::email_taken)? {
-        Ok((user, session)) => Ok(Opened {
-            user,
-            session,
-            token,
-        }),
+        Ok((user, session)) => {
+            context.metrics.issued.inc();
+            Ok(Opened {
+                user,
+                session,
+                token,
+            })
+        }
         Err(Denial::EmailTaken) => Err(Refusal::EmailTaken),
         Err(Denial::Disabled) => Err(Refusal::UserDisabled),
         Err(Denial::Gone) => Err(Refusal::Unavailable(

@@ -40,11 +40,13 @@ pub async fn run(context: &Context, trigger: Trigger) -> Result<Report> {
         Trigger::Http => context.config.cleanup.http_budget,
         Trigger::Schedule | Trigger::Cli => context.config.cleanup.budget,
     };
-    on_own_connection(context, budget, move |conn, config, deadline| {
+    let done = on_own_connection(context, budget, move |conn, config, deadline| {
         let run = bounded(conn, deadline, |conn| cleanup_runs::start(conn, trigger))?;
         clean(conn, config, run, deadline)
-    })
-    .await
+    });
+    let result = done.await;
+    context.metrics.cleaned(trigger, result.as_ref().ok());
+    result
 }
 
 /// Runs a cleanup unless another instance's schedule has done so lately or is doing so now.
@@ -56,7 +58,7 @@ pub async fn run_scheduled(context: &Context, interval: Duration) -> Result<Opti
     let delta = |duration| chrono::TimeDelta::from_std(duration).unwrap_or(chrono::TimeDelta::MAX);
     // The instances' timers differ by their jitter.
     let (lately, stale) = (delta(interval.mul_f32(0.9)), delta(2 * budget));
-    on_own_connection(context, budget, move |conn, config, deadline| {
+    let done = on_own_connection(context, budget, move |conn, config, deadline| {
         let claimed = transact(conn, |conn| {
             cleanup_runs::lock_claims(conn)?;
             match cleanup_runs::is_schedule_served(conn, lately, stale)? {
@@ -67,8 +69,15 @@ pub async fn run_scheduled(context: &Context, interval: Duration) -> Result<Opti
         claimed
             .map(|run| clean(conn, config, run, deadline))
             .transpose()
-    })
-    .await
+    });
+    let result = done.await;
+    match &result {
+        // Another instance's turn.
+        Ok(None) => {}
+        Ok(Some(report)) => context.metrics.cleaned(Trigger::Schedule, Some(report)),
+        Err(_) => context.metrics.cleaned(Trigger::Schedule, None),
+    }
+    result
 }
 
 /// Counts what a run would do, class by class.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::domain::event::Actor;
 use crate::domain::session::{Ended, Reason};
 use crate::domain::token::SessionHash;
+use crate::metrics::tally;
 use crate::repositories::{session_events, sessions};
 
 /// Sessions that were still active, as `revoked_count` tells.
@@ -25,6 +26,9 @@ fn record(
     }
     let ids: Vec<Uuid> = ended.iter().map(|ended| ended.id).collect();
     session_events::record_ended(conn, &ids, actor, note)?;
+    for reason in ended.iter().filter_map(|ended| ended.reason) {
+        tally::note(reason);
+    }
     Ok(ended.iter().filter(|ended| ended.was_active()).count())
 }
 

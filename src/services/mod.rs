@@ -6,6 +6,7 @@ pub mod backends;
 pub mod cleanup;
 pub mod endings;
 mod hashing;
+pub mod monitoring;
 pub mod passwords;
 pub mod refusal;
 pub mod schedule;

@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::domain::session::{AuthLevel, Session, Verdict};
 use crate::domain::token::{SessionHash, SessionToken};
 use crate::domain::user::User;
+use crate::metrics;
 use crate::repositories::sessions::{self, Found};
 
 /// A session whose token was presented and that was valid a moment ago.
@@ -32,10 +33,35 @@ pub async fn authenticate(
 ) -> Result<Authenticated> {
     let hashes: Vec<SessionHash> = tokens.iter().map(SessionToken::hash).collect();
     let found = match context.config.database.coalesce {
-        true => shared(context, &hashes, touch).await?,
-        false => alone(context, &hashes, touch).await?,
+        true => shared(context, &hashes, touch).await,
+        false => alone(context, &hashes, touch).await,
     };
-    judge(hashes, found)
+    let result = found.and_then(|found| judge(hashes, found));
+    context.metrics.verifications.count(verdict(&result));
+    result
+}
+
+fn verdict(result: &Result<Authenticated>) -> metrics::Verdict {
+    use metrics::Verdict;
+    match result {
+        Ok(_) => Verdict::Active,
+        Err(Refusal::SessionExpired) => Verdict::Expired,
+        Err(Refusal::SessionRevoked(_)) => Verdict::Revoked,
+        Err(Refusal::SessionAmbiguous) => Verdict::Ambiguous,
+        Err(Refusal::Unavailable(_) | Refusal::Internal(_)) => Verdict::Unavailable,
+        Err(_) => Verdict::Unknown,
+    }
+}
+
+/// The refusal of a request that presents no token, or nothing that has the form of one: known
+/// without asking.
+pub fn refuse_unasked(context: &Context, is_any: bool) -> Refusal {
+    let (refusal, verdict) = match is_any {
+        true => (Refusal::SessionUnknown, metrics::Verdict::Unknown),
+        false => (Refusal::CredentialsMissing, metrics::Verdict::Missing),
+    };
+    context.metrics.verifications.count(verdict);
+    refusal
 }
 
 async fn shared(

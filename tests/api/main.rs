@@ -34,5 +34,6 @@ mod sign_up;
 mod start;
 mod backends;
 mod introspection;
+mod metrics;
 mod support;
 mod tokens;

@@ -1,7 +1,7 @@
 //! What the cleanup does to sessions: each statement one batch, taken in the order of an index,
 //! passing over rows that somebody else holds.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::array;
 use diesel::prelude::*;
 use diesel::sql_types::Uuid as SqlUuid;
@@ -93,6 +93,30 @@ pub fn scrub_addresses_batch(
     diesel::update(sessions::table.filter(sessions::id.eq_any(array::<SqlUuid, _>(due))))
         .set(sessions::ip_address.eq(None::<IpNetwork>))
         .execute(conn)
+}
+
+/// How long ago the session passed its deadline that waits longest to be marked as expired.
+pub fn oldest_expired_age(conn: &mut PgConnection) -> QueryResult<Option<TimeDelta>> {
+    let oldest: Option<(DateTime<Utc>, DateTime<Utc>)> = sessions::table
+        .filter(sessions::revoked_at.is_null())
+        .filter(sessions::expires_at.le(statement_timestamp()))
+        .order(sessions::expires_at.asc())
+        .select((sessions::expires_at, statement_timestamp()))
+        .first(conn)
+        .optional()?;
+    Ok(oldest.map(|(then, now)| now - then))
+}
+
+/// How long ago the session ended that is kept the longest.
+pub fn oldest_ended_age(conn: &mut PgConnection) -> QueryResult<Option<TimeDelta>> {
+    let ended = || ended_at(sessions::expires_at, sessions::revoked_at);
+    let oldest: Option<(DateTime<Utc>, DateTime<Utc>)> = sessions::table
+        .filter(sessions::revoked_at.is_not_null())
+        .order(ended().asc())
+        .select((ended(), statement_timestamp()))
+        .first(conn)
+        .optional()?;
+    Ok(oldest.map(|(then, now)| now - then))
 }
 
 /// How many [`expire_batch`] would find now.

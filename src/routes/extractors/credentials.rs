@@ -83,11 +83,9 @@ impl Presented {
         context: &Context,
         touch: bool,
     ) -> Result<Authenticated, Refusal> {
-        match (self.tokens.is_empty(), self.is_any) {
-            (false, _) => verification::authenticate(context, &self.tokens, touch).await,
-            // Not in the form of a token: unknown without asking.
-            (true, true) => Err(Refusal::SessionUnknown),
-            (true, false) => Err(Refusal::CredentialsMissing),
+        match self.tokens.is_empty() {
+            false => verification::authenticate(context, &self.tokens, touch).await,
+            true => Err(verification::refuse_unasked(context, self.is_any)),
         }
     }
 }

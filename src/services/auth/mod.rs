@@ -22,6 +22,7 @@ use crate::domain::event::{Actor, ActorKind, EventKind};
 use crate::domain::session::{AuthLevel, Reason, Session};
 use crate::domain::token::SessionToken;
 use crate::domain::user::{Role, User};
+use crate::metrics::LoginOutcome;
 use crate::repositories::session_events::{self, Subject};
 use crate::repositories::sessions::NewSession;
 use crate::repositories::{sessions, users};
@@ -191,6 +192,21 @@ pub struct Login {
 /// # Errors
 /// `InvalidCredentials`, `Throttled`, `Unavailable`.
 pub async fn login(context: &std::sync::Arc<Context>, login: Login) -> Result<Opened> {
+    let result = check_and_open(context, login).await;
+    let outcome = match &result {
+        Ok(_) => Some(LoginOutcome::Succeeded),
+        Err(Refusal::InvalidCredentials) => Some(LoginOutcome::Refused),
+        Err(Refusal::Throttled { .. }) => Some(LoginOutcome::Throttled),
+        // Our fault, not an outcome.
+        Err(_) => None,
+    };
+    if let Some(outcome) = outcome {
+        context.metrics.logins.count(outcome);
+    }
+    result
+}
+
+async fn check_and_open(context: &std::sync::Arc<Context>, login: Login) -> Result<Opened> {
     let address = login.request.client.coarse_address();
     let attempt = Attempt::new(
         &context.config.throttle,
