@@ -13,6 +13,7 @@ use crate::domain::cleanup::{Report, Trigger};
 use crate::domain::credentials::{Email, Password};
 use crate::domain::event::Actor;
 use crate::domain::session::Reason;
+use crate::routes::openapi;
 use crate::services::{Refusal, cleanup, users};
 use crate::telemetry;
 
@@ -33,6 +34,9 @@ pub fn command() -> Command {
         .args(source::flags())
         .after_help(source::secrets_help())
         .subcommand(Command::new("serve").about("Serve HTTP (the default)"))
+        .subcommand(
+            Command::new("openapi").about("Print the description of the API (OpenAPI 3.1) and end"),
+        )
         .subcommand(Command::new("migrate").about("Apply pending migrations and end"))
         .subcommand(
             Command::new("cleanup")
@@ -93,6 +97,11 @@ pub fn command() -> Command {
 /// Runs the command line; the exit code is 0, 1 where something failed, or 2 for wrong usage.
 pub async fn run() -> u8 {
     let matches = command().get_matches();
+    // Asks for no setting.
+    if matches.subcommand_name() == Some("openapi") {
+        println!("{:#}", openapi::description(openapi::DEFAULT_COOKIE));
+        return ExitCode::SUCCESS;
+    }
     let config = Source::from_matches(&matches).and_then(|source| Config::new(&source));
     let started = config
         .and_then(|config| telemetry::init(&config.log_level, config.log_format).map(|()| config));

@@ -32,6 +32,17 @@ macro_rules! text_enum {
             }
         }
 
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::Type::String)
+                    .enum_values(Some([$($text),+]))
+                    .into()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+
         impl diesel::serialize::ToSql<diesel::sql_types::Text, diesel::pg::Pg> for $name {
             fn to_sql<'b>(
                 &'b self,

@@ -54,8 +54,8 @@ impl From<Refusal> for ApiError {
 }
 
 /// The envelope of every error.
-#[derive(Debug, Serialize)]
-struct ErrorBody<'a> {
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(super) struct ErrorBody<'a> {
     code: &'a str,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@ pub mod error;
 mod extractors;
 mod filters;
 mod middleware;
+pub mod openapi;
 mod ops;
 mod unread;
 mod v1;
@@ -47,6 +48,9 @@ pub fn configure(app: &mut ServiceConfig, config: &Config) {
             .route(web::head().to(ops::ready)),
     )
     .service(at("/metrics", "GET").route(web::get().to(ops::metrics)))
+    .service(at("/api/v1/openapi.json", "GET").route(web::get().to(openapi::json)))
+    .service(at("/api/v1/docs", "GET").route(web::get().to(openapi::to_docs)))
+    .service(at("/api/v1/docs/{file:.*}", "GET").route(web::get().to(openapi::docs)))
     .service(auth())
     .service(v1::admin::scope())
     .default_service(web::to(not_found));

@@ -138,7 +138,11 @@ async fn the_caller_authenticates_as_oauth_clients_do() {
                 .header("X-API-Key", key)
                 .form(&form),
             call().form(&[("token", UNKNOWN), ("client_secret", &wrong)]),
-            // A header that is there decides alone.
+            // Each that is there must be right.
+            call()
+                .basic_auth("any", Some(&wrong))
+                .header("X-API-Key", key)
+                .form(&form),
             call()
                 .basic_auth("any", Some(&wrong))
                 .form(&[("token", UNKNOWN), ("client_secret", key)]),

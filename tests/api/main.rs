@@ -35,5 +35,6 @@ mod start;
 mod backends;
 mod introspection;
 mod metrics;
+mod openapi;
 mod support;
 mod tokens;

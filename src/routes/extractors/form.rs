@@ -54,15 +54,17 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     })
 }
 
-/// Checks the key in a header; `None` without one. A header that is there decides alone.
+/// Checks the keys in headers; `None` without one. Each that is there must be right, and
+/// `Authorization` must be Basic.
 fn check_header(request: &HttpRequest) -> Result<Option<()>, ApiError> {
     let headers = request.headers();
+    let mut found = None;
     if headers.contains_key("x-api-key") {
-        return check_api_key(request).map(Some);
+        found = check_api_key(request).map(Some)?;
     }
     let mut values = headers.get_all(header::AUTHORIZATION);
     let Some(value) = values.next() else {
-        return Ok(None);
+        return Ok(found);
     };
     let secret = basic_secret(value.as_bytes())
         .filter(|_| values.next().is_none())
@@ -120,12 +122,14 @@ mod tests {
 
     #[test]
     fn basic_credentials_are_read_in_either_encoding() {
-        let header = |text: &str| format!("Basic {}", STANDARD.encode(text)).into_bytes();
-        assert_eq!(basic_secret(&header("id:a:b")).unwrap(), b"a:b");
-        assert_eq!(basic_secret(&header(":k")).unwrap(), b"k");
-        assert_eq!(basic_secret(&header("no colon")), None);
-        assert_eq!(basic_secret(b"Bearer abc"), None);
-        assert_eq!(basic_secret(b"Basic ***"), None);
+        let secret =
+            |text: &str| basic_secret(format!("bAsIc {}", STANDARD.encode(text)).as_bytes());
+        assert_eq!(secret("id:a:b").unwrap(), b"a:b");
+        assert_eq!(secret(":k").unwrap(), b"k");
+        assert_eq!(secret("no colon"), None);
+        for malformed in ["Basic ***", "Basic", "Bearer abc", "BasicOmFi"] {
+            assert_eq!(basic_secret(malformed.as_bytes()), None, "{malformed}");
+        }
         assert_eq!(percent_decoded(b"a%2Bb%26c"), b"a+b&c");
         assert_eq!(percent_decoded(b"a&b"), b"a&b");
     }

@@ -36,7 +36,7 @@ impl<T: DeserializeOwned> FromRequest for JsonBody<T> {
     }
 }
 
-/// A body of type `T`, or none at all, which stands for the default.
+/// A body of type `T`, or none at all (or null), which stands for the default.
 #[derive(Debug)]
 pub struct OptionalJson<T>(pub T);
 
@@ -55,7 +55,8 @@ impl<T: DeserializeOwned + Default> FromRequest for OptionalJson<T> {
             if !is_of_type(&request, "application/json") {
                 return Err(ApiError::UnsupportedMediaType);
             }
-            parse(&body).map(Self)
+            let body: Option<T> = parse(&body)?;
+            Ok(Self(body.unwrap_or_default()))
         })
     }
 }

@@ -22,14 +22,15 @@ use crate::services::{Refusal, cleanup, verification};
 use crate::telemetry::SECURITY;
 
 /// The body of sign_up.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct SignUp {
+    #[schema(format = "email")]
     email: String,
     password: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct SignedUpBody {
     user: UserBody,
 }
@@ -47,6 +48,15 @@ pub(in crate::routes) fn password(field: &'static str, text: String) -> Result<P
 }
 
 /// POST sign_up
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/sign_up",
+    tag = "users",
+    summary = "Make an account",
+    request_body = SignUp,
+    responses((status = 201, description = "Make an account", body = SignedUpBody)),
+    extensions(("x-errors" = json!(["cross_origin", "sign_up_disabled", "email_taken", "invalid_field", "password_rejected", "throttled", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn sign_up(
     _same_origin: SameOrigin,
     context: Data<Context>,
@@ -66,8 +76,9 @@ pub(in crate::routes) async fn sign_up(
 
 /// Where a log-in wants its token.
 /// Read as text: of itself serde would take `{"token": null}` for one, too.
-#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq, utoipa::ToSchema)]
 #[serde(try_from = "String")]
+#[schema(rename_all = "snake_case")]
 enum Delivery {
     #[default]
     Cookie,
@@ -87,19 +98,31 @@ impl TryFrom<String> for Delivery {
 }
 
 /// The body of login.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct LoginBody {
+    #[schema(format = "email")]
     email: String,
     password: String,
     #[serde(default)]
     remember_me: bool,
     #[serde(default)]
     delivery: Delivery,
+    /// 1 to 64 characters on one line, trimmed.
     device_label: Option<String>,
 }
 
 /// POST login
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/login",
+    tag = "users",
+    summary = "Log in",
+    description = "With delivery cookie (the default) the token is in the cookie alone, with token in the body alone.",
+    request_body = LoginBody,
+    responses((status = 200, description = "Log in", body = SignedInBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal")))),
+    extensions(("x-errors" = json!(["cross_origin", "invalid_credentials", "invalid_field", "throttled", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn login(
     _same_origin: SameOrigin,
     context: Data<Context>,
@@ -153,6 +176,15 @@ fn host(request: &HttpRequest) -> Option<String> {
 }
 
 /// POST logout
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/logout",
+    tag = "users",
+    summary = "Log out; succeeds for any token, and without one",
+    responses((status = 200, description = "Log out; succeeds for any token, and without one", body = RevokedBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal"), ("Clear-Site-Data" = Option<String>, description = "If configured")))),
+    security((), ("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["cross_origin", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn logout(
     _same_origin: SameOrigin,
     context: Data<Context>,
@@ -191,7 +223,7 @@ pub(in crate::routes) fn clear_cookie(
 }
 
 /// The body of change_password.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct ChangePassword {
     current_password: String,
@@ -199,6 +231,16 @@ pub(in crate::routes) struct ChangePassword {
 }
 
 /// POST change_password
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/change_password",
+    tag = "users",
+    summary = "Change the password; every session ends, the caller gets a new one",
+    request_body = ChangePassword,
+    responses((status = 200, description = "Change the password; every session ends, the caller gets a new one", body = SignedInBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "password_rejected", "invalid_field", "throttled", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn change_password(
     signed_in: SignedIn,
     client: ClientInfo,
@@ -222,13 +264,23 @@ pub(in crate::routes) async fn change_password(
 }
 
 /// The body of what needs the password again.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct PasswordBody {
     password: String,
 }
 
 /// POST reauthenticate
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/reauthenticate",
+    tag = "users",
+    summary = "Prove the password again; the session gets a new token",
+    request_body = PasswordBody,
+    responses((status = 200, description = "Prove the password again; the session gets a new token", body = SignedInBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "invalid_field", "throttled", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn reauthenticate(
     signed_in: SignedIn,
     client: ClientInfo,
@@ -245,6 +297,15 @@ pub(in crate::routes) async fn reauthenticate(
 }
 
 /// POST rotate_session
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/rotate_session",
+    tag = "users",
+    summary = "Get a new token for the session; the old one is dead at once",
+    responses((status = 200, description = "Get a new token for the session; the old one is dead at once", body = SignedInBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn rotate(
     signed_in: SignedIn,
     client: ClientInfo,
@@ -259,6 +320,16 @@ pub(in crate::routes) async fn rotate(
 }
 
 /// DELETE user
+#[utoipa::path(
+    delete,
+    path = "/api/v1/auth/user",
+    tag = "users",
+    summary = "Delete the account",
+    request_body = PasswordBody,
+    responses((status = 200, description = "Delete the account", body = RevokedBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "invalid_field", "throttled", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn delete_account(
     signed_in: SignedIn,
     client: ClientInfo,
@@ -280,13 +351,23 @@ pub(in crate::routes) async fn delete_account(
     }))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct CleanupBody {
     message: &'static str,
     cleaned_count: i64,
 }
 
 /// POST cleanup_sessions: any body is ignored, and every failure is 500.
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/cleanup_sessions",
+    tag = "machines",
+    summary = "Clean up: expire, purge and forget what is due",
+    description = "Any body is ignored. Safe to call at any time and twice at once.",
+    responses((status = 200, description = "Clean up: expire, purge and forget what is due", body = CleanupBody, headers(("X-Cleanup-Complete" = Option<String>, description = "false where the time did not suffice; the next call goes on")))),
+    security(("cleanup_key" = [])),
+    extensions(("x-errors" = json!(["internal_error"]))),
+)]
 pub(in crate::routes) async fn cleanup_sessions(
     _key: ApiKey<Cleanup>,
     context: Data<Context>,
@@ -305,6 +386,15 @@ pub(in crate::routes) async fn cleanup_sessions(
 }
 
 /// GET session
+#[utoipa::path(
+    get,
+    path = "/api/v1/auth/session",
+    tag = "sessions",
+    summary = "Who is signed in, and how",
+    responses((status = 200, description = "Who is signed in, and how", body = SignedInBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn current(signed_in: SignedIn) -> Result<HttpResponse, ApiError> {
     let SignedIn {
         context, caller, ..

@@ -13,7 +13,7 @@ use super::super::extractors::{
     ApiKey, ClientInfo, Form, JsonBody, OptionalJson, RequestId, Service, ServiceForm,
 };
 use super::auth::{email, password};
-use super::body::{RevokedBody, hand_over};
+use super::body::{RevokedBody, SignedInBody, hand_over};
 use crate::context::Context;
 use crate::domain::client::Client;
 use crate::domain::event::Actor;
@@ -27,33 +27,47 @@ use crate::services::{Refusal, users};
 use crate::telemetry::SECURITY;
 
 /// The form of introspect and revoke. Hints are ignored: there is one type of token.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 pub(in crate::routes) struct TokenForm {
     token: String,
 }
 
-/// What is told of a token (RFC 7662, 2.2). Of one that opens nothing: only that.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Introspection {
-    Inactive {
-        active: bool,
-    },
-    Active {
-        active: bool,
-        token_type: &'static str,
-        sub: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        username: Option<String>,
-        sid: Uuid,
-        iat: i64,
-        exp: i64,
-        auth_time: i64,
-        acr: AuthLevel,
-    },
+/// What is told of a token (RFC 7662, 2.2). Of one that opens nothing: only `active`.
+#[derive(Serialize, Default, utoipa::ToSchema)]
+struct Introspection {
+    active: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_type: Option<&'static str>,
+    /// Id of the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sub: Option<String>,
+    /// E-mail of the user, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    username: Option<String>,
+    /// Id of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sid: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iat: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exp: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    auth_time: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acr: Option<AuthLevel>,
 }
 
 /// POST introspect
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/introspect",
+    tag = "machines",
+    summary = "What a token opens (RFC 7662)",
+    request_body(content = TokenForm, content_type = "application/x-www-form-urlencoded"),
+    responses((status = 200, description = "What a token opens (RFC 7662)", body = Introspection)),
+    security(("service_basic" = []), ("service_key" = [])),
+    extensions(("x-errors" = json!(["unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn introspect(
     context: Data<Context>,
     form: ServiceForm<TokenForm>,
@@ -63,23 +77,33 @@ pub(in crate::routes) async fn introspect(
         None => None,
     };
     let body = match known {
-        None => Introspection::Inactive { active: false },
-        Some((caller, user)) => Introspection::Active {
+        None => Introspection::default(),
+        Some((caller, user)) => Introspection {
             active: true,
-            token_type: "Bearer",
-            sub: user.id.to_string(),
+            token_type: Some("Bearer"),
+            sub: Some(user.id.to_string()),
             username: user.email,
-            sid: caller.session.id,
-            iat: caller.session.created_at.timestamp(),
-            exp: caller.session.expires_at.timestamp(),
-            auth_time: caller.session.authenticated_at.timestamp(),
-            acr: caller.session.auth_level,
+            sid: Some(caller.session.id),
+            iat: Some(caller.session.created_at.timestamp()),
+            exp: Some(caller.session.expires_at.timestamp()),
+            auth_time: Some(caller.session.authenticated_at.timestamp()),
+            acr: Some(caller.session.auth_level),
         },
     };
     Ok(HttpResponse::Ok().json(body))
 }
 
 /// POST revoke
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/revoke",
+    tag = "machines",
+    summary = "End the session of a token (RFC 7009)",
+    request_body(content = TokenForm, content_type = "application/x-www-form-urlencoded"),
+    responses((status = 200, description = "End the session of a token (RFC 7009)")),
+    security(("service_basic" = []), ("service_key" = [])),
+    extensions(("x-errors" = json!(["unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn revoke(
     context: Data<Context>,
     client: ClientInfo,
@@ -95,16 +119,21 @@ pub(in crate::routes) async fn revoke(
 }
 
 /// The body of issue.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct IssueBody {
+    #[schema(minimum = 1)]
     user_id: i64,
     auth_level: Option<AuthLevel>,
     #[serde(default)]
     remember_me: bool,
+    /// 1 to 64 characters on one line, trimmed.
     device_label: Option<String>,
+    /// The user's address, IPv4 or IPv6; kept as /24 or /48.
+    #[schema(example = "203.0.113.7")]
     ip_address: Option<String>,
     user_agent: Option<String>,
+    #[schema(format = "email")]
     email: Option<String>,
 }
 
@@ -145,6 +174,16 @@ impl IssueBody {
 }
 
 /// POST issue
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/issue",
+    tag = "machines",
+    summary = "Begin a session for a user whom the caller has authenticated",
+    request_body = IssueBody,
+    responses((status = 201, description = "Begin a session for a user whom the caller has authenticated", body = SignedInBody)),
+    security(("service_key" = [])),
+    extensions(("x-errors" = json!(["email_taken", "user_disabled", "invalid_field", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn issue(
     _key: ApiKey<Service>,
     context: Data<Context>,
@@ -160,13 +199,25 @@ pub(in crate::routes) async fn issue(
 }
 
 /// The body of users/{user_id}/revoke_sessions.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct RevokeSessions {
+    /// 1 to 500 characters on one line, trimmed.
     note: Option<String>,
 }
 
 /// POST users/{user_id}/revoke_sessions
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/users/{user_id}/revoke_sessions",
+    tag = "machines",
+    summary = "End every session of a user",
+    params(("user_id" = i64, Path, description = "Id of the user")),
+    request_body = Option<RevokeSessions>,
+    responses((status = 200, description = "End every session of a user", body = RevokedBody)),
+    security(("service_key" = [])),
+    extensions(("x-errors" = json!(["not_found", "invalid_field", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn revoke_sessions(
     _key: ApiKey<Service>,
     context: Data<Context>,
@@ -191,13 +242,24 @@ pub(in crate::routes) async fn revoke_sessions(
 }
 
 /// The body of users/{user_id}/password.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct NewPassword {
     new_password: String,
 }
 
 /// POST users/{user_id}/password
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/users/{user_id}/password",
+    tag = "machines",
+    summary = "Set a password without the old one; every session of the user ends",
+    params(("user_id" = i64, Path, description = "Id of the user")),
+    request_body = NewPassword,
+    responses((status = 200, description = "Set a password without the old one; every session of the user ends", body = RevokedBody)),
+    security(("service_key" = [])),
+    extensions(("x-errors" = json!(["not_found", "password_rejected", "invalid_field", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn set_password(
     _key: ApiKey<Service>,
     context: Data<Context>,

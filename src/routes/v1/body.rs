@@ -14,10 +14,11 @@ use crate::domain::user::{Role, User};
 use crate::services::auth::Opened;
 
 /// A session; never a token or a hash.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct SessionBody {
     id: Uuid,
     device_label: Option<String>,
+    #[schema(value_type = Option<String>)]
     ip_address: Option<IpNetwork>,
     auth_level: AuthLevel,
     remember_me: bool,
@@ -50,7 +51,7 @@ impl SessionBody {
 }
 
 /// A user.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct UserBody {
     id: i64,
     email: Option<String>,
@@ -69,21 +70,17 @@ impl From<User> for UserBody {
     }
 }
 
-/// Who is signed in, and how.
-#[derive(Debug, Serialize)]
+/// Who is signed in, and how. The token is there for callers that keep it themselves.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct SignedInBody {
     user: UserBody,
     session: SessionBody,
-    #[serde(flatten)]
-    token: Option<TokenBody>,
-}
-
-/// A token for callers that keep it themselves.
-#[derive(Debug, Serialize)]
-struct TokenBody {
-    session_token: String,
-    token_type: &'static str,
-    expires_in: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_token: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_in: Option<i64>,
 }
 
 impl SignedInBody {
@@ -92,13 +89,15 @@ impl SignedInBody {
         Self {
             user: user.into(),
             session: SessionBody::new(session, id),
-            token: None,
+            session_token: None,
+            token_type: None,
+            expires_in: None,
         }
     }
 }
 
 /// What happened, and to how many sessions.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct RevokedBody {
     pub(super) message: &'static str,
     pub(super) revoked_count: usize,
@@ -120,13 +119,11 @@ pub(super) fn hand_over(config: &CookieConfig, form: Form, opened: Opened) -> Ht
             response.json(SignedInBody::new(user, session))
         }
         Form::Bearer => {
-            let token = TokenBody {
-                session_token: token.expose().to_owned(),
-                token_type: "Bearer",
-                expires_in: session.expires_in(),
-            };
+            let expires_in = session.expires_in();
             response.json(SignedInBody {
-                token: Some(token),
+                session_token: Some(token.expose().to_owned()),
+                token_type: Some("Bearer"),
+                expires_in: Some(expires_in),
                 ..SignedInBody::new(user, session)
             })
         }

@@ -28,6 +28,17 @@ pub(in crate::routes) struct Demands {
 }
 
 /// Any method on verify: 200 without a body and with every identity header, or 401.
+#[utoipa::path(
+    method(get, post, put, delete, head, options, patch, trace),
+    path = "/api/v1/auth/verify",
+    tag = "machines",
+    summary = "Whether a request may pass: for reverse proxies",
+    description = "Also at verify/{tail}, for proxies that append the path. Unknown parameters are ignored. Exempt from the cross-origin check: it changes nothing.",
+    params(("max_age" = Option<i64>, Query, minimum = 0, maximum = 4294967295_i64, description = "Greatest age of the authentication, in seconds"), ("auth_level" = Option<AuthLevel>, Query, description = "Least strength of the authentication"), ("touch" = Option<bool>, Query, description = "false: this is no use of the session")),
+    responses((status = 200, description = "Whether a request may pass: for reverse proxies", headers(("X-Auth-User-Id" = String, description = "Id of the user"), ("X-Auth-Session-Id" = String, description = "Id of the session"), ("X-Auth-Level" = String, description = "password or mfa"), ("X-Auth-Authenticated-At" = String, description = "When the user last proved the credential")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["malformed_request", "reauthentication_required", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn verify(
     request: HttpRequest,
     context: Data<Context>,

@@ -21,6 +21,15 @@ use crate::telemetry::SECURITY;
 pub(in crate::routes) use super::auth::current;
 
 /// GET sessions
+#[utoipa::path(
+    get,
+    path = "/api/v1/auth/sessions",
+    tag = "sessions",
+    summary = "The devices that are signed in, most recently seen first",
+    responses((status = 200, description = "The devices that are signed in, most recently seen first", body = Vec<SessionBody>, headers(("X-Total-Count" = u32, description = "How many")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn list(signed_in: SignedIn) -> Result<HttpResponse, ApiError> {
     let SignedIn {
         context, caller, ..
@@ -42,13 +51,25 @@ fn session_id(path: &Path<String>) -> Result<Uuid, ApiError> {
 }
 
 /// The body of PATCH sessions/{id}.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct Rename {
+    /// 1 to 64 characters on one line, trimmed.
     device_label: String,
 }
 
 /// PATCH sessions/{id}
+#[utoipa::path(
+    patch,
+    path = "/api/v1/auth/sessions/{id}",
+    tag = "sessions",
+    summary = "Rename a device",
+    params(("id" = String, Path, description = "Id of a session (UUID)")),
+    request_body = Rename,
+    responses((status = 200, description = "Rename a device", body = SessionBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["not_found", "invalid_field", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn rename(
     signed_in: SignedIn,
     path: Path<String>,
@@ -65,6 +86,16 @@ pub(in crate::routes) async fn rename(
 }
 
 /// DELETE sessions/{id}
+#[utoipa::path(
+    delete,
+    path = "/api/v1/auth/sessions/{id}",
+    tag = "sessions",
+    summary = "End the session of one device",
+    params(("id" = String, Path, description = "Id of a session (UUID)")),
+    responses((status = 200, description = "End the session of one device", body = RevokedBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["not_found", "reauthentication_required", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn end(
     signed_in: SignedIn,
     client: ClientInfo,
@@ -92,6 +123,15 @@ pub(in crate::routes) async fn end(
 }
 
 /// POST logout_all
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/logout_all",
+    tag = "sessions",
+    summary = "Log out on every device",
+    responses((status = 200, description = "Log out on every device", body = RevokedBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["reauthentication_required", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn end_all(
     signed_in: SignedIn,
     client: ClientInfo,
@@ -108,6 +148,15 @@ pub(in crate::routes) async fn end_all(
 }
 
 /// POST logout_others
+#[utoipa::path(
+    post,
+    path = "/api/v1/auth/logout_others",
+    tag = "sessions",
+    summary = "Log out on every other device",
+    responses((status = 200, description = "Log out on every other device", body = RevokedBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["reauthentication_required", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn end_others(
     signed_in: SignedIn,
     client: ClientInfo,
@@ -161,7 +210,7 @@ const DEFAULT_LIMIT: u16 = 50;
 const MAX_LIMIT: u16 = 200;
 
 /// An entry of the ledger, as its user sees it.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct EventBody {
     id: i64,
     occurred_at: DateTime<Utc>,
@@ -169,6 +218,7 @@ struct EventBody {
     session_id: Option<Uuid>,
     reason: Option<Reason>,
     actor: ActorKind,
+    #[schema(value_type = Option<String>)]
     ip_address: Option<IpNetwork>,
     device_label: Option<String>,
 }
@@ -189,6 +239,16 @@ impl From<Event> for EventBody {
 }
 
 /// GET session_events
+#[utoipa::path(
+    get,
+    path = "/api/v1/auth/session_events",
+    tag = "sessions",
+    summary = "What happened to the own sessions, newest first",
+    params(("cursor" = Option<i64>, Query, description = "From the Link header of the page before"), ("limit" = Option<u16>, Query, description = "Entries on the page", minimum = 1, maximum = 200)),
+    responses((status = 200, description = "What happened to the own sessions, newest first", body = Vec<EventBody>, headers(("Link" = Option<String>, description = "The next page, rel=next")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["malformed_request", "unavailable", "internal_error"]))),
+)]
 pub(in crate::routes) async fn history(
     signed_in: SignedIn,
     query: Query<Page>,

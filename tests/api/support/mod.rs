@@ -12,6 +12,7 @@ pub mod client;
 pub mod cluster;
 pub mod database;
 pub mod process;
+pub mod tools;
 
 pub use app::{Instance, TestApp};
 pub use client::{Reply, cookie_value};
