@@ -33,6 +33,7 @@ mod security;
 mod sign_up;
 mod start;
 mod backends;
+mod gateways;
 mod introspection;
 mod metrics;
 mod openapi;
