@@ -16,13 +16,14 @@ use reqwest::{Method, RequestBuilder};
 use crate::support::app::Instance;
 use crate::support::{Cluster, Reply, TestDatabase};
 
-/// What one test has between its client and its database. Dropped from the top.
+/// What one test has between its client and its database. Dropped from the top: the service does
+/// not stop while its database is frozen.
 struct Setup {
     gateway: Gateway,
     application: Application,
+    cluster: Cluster,
     app: Instance,
     db: TestDatabase,
-    cluster: Cluster,
     http: reqwest::Client,
 }
 
