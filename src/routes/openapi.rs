@@ -244,7 +244,7 @@ pub(super) async fn to_docs() -> HttpResponse {
 }
 
 /// The pages' own policy: they are pages, and fetch the description and what is tried out.
-const DOCS_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+const DOCS_POLICY: &str = "default-src 'none'; object-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// GET docs/{file}: pages that need nothing from elsewhere.
