@@ -100,7 +100,7 @@ pub async fn run() -> u8 {
     // Asks for no setting.
     if matches.subcommand_name() == Some("openapi") {
         println!("{:#}", openapi::description(openapi::DEFAULT_COOKIE));
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let config = Source::from_matches(&matches).and_then(|source| Config::new(&source));
     let started = config

@@ -90,7 +90,8 @@ macro_rules! one_of {
 }
 
 /// The query of a list of sessions.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionQuery {
     /// Whose, by id.
@@ -220,7 +221,8 @@ fn query_string(query: &impl Serialize) -> String {
 }
 
 /// The query of a list of events.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct EventQuery {
     /// About whom.
@@ -294,7 +296,8 @@ impl EventQuery {
 }
 
 /// The query of a list of users.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct UserQuery {
     /// An id, or a part of the e-mail.
@@ -353,7 +356,8 @@ impl UserQuery {
 }
 
 /// The query of a list without filters.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct PageQuery {
     /// Where the page begins.

@@ -48,6 +48,20 @@ pub const DEFAULT_COOKIE: &str = "__Host-session_id";
         v1::backends::issue,
         v1::backends::revoke_sessions,
         v1::backends::set_password,
+        v1::admin::sessions::list,
+        v1::admin::sessions::count,
+        v1::admin::sessions::end_matching,
+        v1::admin::sessions::show,
+        v1::admin::sessions::end,
+        v1::admin::accounts::list,
+        v1::admin::accounts::show,
+        v1::admin::accounts::revoke,
+        v1::admin::accounts::disable,
+        v1::admin::accounts::enable,
+        v1::admin::overview::events,
+        v1::admin::overview::cleanup_runs,
+        v1::admin::overview::clean_up,
+        v1::admin::overview::statistics,
         ops::live,
         ops::ready,
         ops::metrics,
@@ -56,6 +70,7 @@ pub const DEFAULT_COOKIE: &str = "__Host-session_id";
     tags(
         (name = "users", description = "Accounts, logging in and out"),
         (name = "sessions", description = "A user's own devices and history"),
+        (name = "administrators", description = "Everybody's sessions; for users of role admin"),
         (name = "machines", description = "Reverse proxies, backends and schedulers"),
         (name = "operations", description = "Health and metrics"),
     ),
@@ -142,6 +157,11 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
     let mut add = |more: &[&str]| codes.extend(more.iter().map(|code| (*code).to_owned()));
     if operation.get("requestBody").is_some() {
         add(&OF_BODIES);
+    }
+    // A remark may be left out together with its body.
+    let schema = operation.pointer("/requestBody/content/application~1json/schema/$ref");
+    if schema.and_then(Value::as_str) == Some("#/components/schemas/NoteFields") {
+        operation["requestBody"]["required"] = json!(false);
     }
     let is_asked = |scheme: &str| {
         let alternatives = operation.get("security").and_then(Value::as_array);

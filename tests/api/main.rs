@@ -10,8 +10,8 @@
 
 mod admin;
 mod auth;
-mod browser;
 mod backends;
+mod browser;
 mod cleanup;
 mod cleanup_endpoint;
 mod concurrency;

@@ -8,13 +8,23 @@ use super::super::super::error::ApiError;
 use super::super::super::extractors::{Admin, RequestId};
 use super::super::super::filters::UserQuery;
 use super::super::body::RevokedBody;
-use super::body::{Note, SessionBody, UserBody, page};
+use super::body::{Note, NoteFields, SessionBody, UserBody, page};
 use crate::services::Refusal;
 use crate::services::admin;
 use crate::telemetry::SECURITY;
 
 /// GET users
-pub(super) async fn list(
+#[utoipa::path(
+    get,
+    path = "/api/v1/admin/users",
+    tag = "administrators",
+    summary = "Users",
+    params(UserQuery),
+    responses((status = 200, description = "Users", body = Vec<UserBody>, headers(("Link" = Option<String>, description = "The next page, rel=next")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn list(
     signed_in: Admin,
     query: Query<UserQuery>,
     request: HttpRequest,
@@ -31,14 +41,27 @@ fn user_id(path: &Path<String>) -> Result<i64, ApiError> {
         .map_err(|_not_a_number| Refusal::NotFound.into())
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct UserWithSessions {
     user: UserBody,
     sessions: Vec<SessionBody>,
 }
 
 /// GET users/{id}
-pub(super) async fn show(signed_in: Admin, path: Path<String>) -> Result<HttpResponse, ApiError> {
+#[utoipa::path(
+    get,
+    path = "/api/v1/admin/users/{id}",
+    tag = "administrators",
+    summary = "A user and the sessions",
+    params(("id" = String, Path, description = "Id of a user")),
+    responses((status = 200, description = "A user and the sessions", body = UserWithSessions)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["not_found", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn show(
+    signed_in: Admin,
+    path: Path<String>,
+) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
     let (user, sessions) = admin::user(&context, user_id(&path)?).await?;
     let current = admin.caller.session.id;
@@ -52,7 +75,18 @@ pub(super) async fn show(signed_in: Admin, path: Path<String>) -> Result<HttpRes
 }
 
 /// POST users/{id}/revoke_sessions
-pub(super) async fn revoke(
+#[utoipa::path(
+    post,
+    path = "/api/v1/admin/users/{id}/revoke_sessions",
+    tag = "administrators",
+    summary = "End every session of a user",
+    params(("id" = String, Path, description = "Id of a user")),
+    request_body = NoteFields,
+    responses((status = 200, description = "End every session of a user", body = RevokedBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn revoke(
     signed_in: Admin,
     path: Path<String>,
     remark: Note,
@@ -72,7 +106,18 @@ pub(super) async fn revoke(
 }
 
 /// POST users/{id}/disable
-pub(super) async fn disable(
+#[utoipa::path(
+    post,
+    path = "/api/v1/admin/users/{id}/disable",
+    tag = "administrators",
+    summary = "Disable a user; every session ends",
+    params(("id" = String, Path, description = "Id of a user")),
+    request_body = NoteFields,
+    responses((status = 200, description = "Disable a user; every session ends", body = RevokedBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn disable(
     signed_in: Admin,
     path: Path<String>,
     remark: Note,
@@ -91,13 +136,24 @@ pub(super) async fn disable(
     }))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct MessageBody {
     message: &'static str,
 }
 
 /// POST users/{id}/enable
-pub(super) async fn enable(
+#[utoipa::path(
+    post,
+    path = "/api/v1/admin/users/{id}/enable",
+    tag = "administrators",
+    summary = "Let a disabled user log in again",
+    params(("id" = String, Path, description = "Id of a user")),
+    request_body = NoteFields,
+    responses((status = 200, description = "Let a disabled user log in again", body = MessageBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn enable(
     signed_in: Admin,
     path: Path<String>,
     remark: Note,

@@ -21,13 +21,15 @@ use crate::services::admin::CleanupRun;
 use crate::services::refusal::invalid;
 
 /// A session as administrators see it.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = admin::SessionBody)]
 pub(super) struct SessionBody {
     id: Uuid,
     user_id: i64,
     email: Option<String>,
     state: State,
     device_label: Option<String>,
+    #[schema(value_type = Option<String>)]
     ip_address: Option<IpNetwork>,
     auth_level: AuthLevel,
     remember_me: bool,
@@ -71,7 +73,8 @@ impl SessionBody {
 }
 
 /// An entry of the ledger as administrators see it.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = admin::EventBody)]
 pub(super) struct EventBody {
     id: i64,
     occurred_at: DateTime<Utc>,
@@ -81,6 +84,7 @@ pub(super) struct EventBody {
     reason: Option<Reason>,
     actor: ActorKind,
     actor_id: Option<i64>,
+    #[schema(value_type = Option<String>)]
     ip_address: Option<IpNetwork>,
     device_label: Option<String>,
     note: Option<String>,
@@ -105,7 +109,8 @@ impl From<Event> for EventBody {
 }
 
 /// A user as administrators see it.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = admin::UserBody)]
 pub(super) struct UserBody {
     id: i64,
     email: Option<String>,
@@ -127,7 +132,7 @@ impl From<User> for UserBody {
 }
 
 /// A run of the cleanup.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct CleanupRunBody {
     id: i64,
     started_at: DateTime<Utc>,
@@ -159,14 +164,14 @@ impl From<CleanupRun> for CleanupRunBody {
 }
 
 /// A body that may carry a remark for the ledger, or be missing altogether.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NoteFields {
     note: Option<String>,
 }
 
 /// The remark of a request.
-pub(super) struct Note(pub Option<String>);
+pub(in crate::routes) struct Note(pub Option<String>);
 
 impl FromRequest for Note {
     type Error = ApiError;

@@ -1,9 +1,9 @@
 //! What administrators see and do.
 
-mod accounts;
-mod body;
-mod overview;
-mod sessions;
+pub(in crate::routes) mod accounts;
+pub(in crate::routes) mod body;
+pub(in crate::routes) mod overview;
+pub(in crate::routes) mod sessions;
 
 use actix_web::dev::HttpServiceFactory;
 use actix_web::web;

@@ -18,7 +18,17 @@ use crate::services::cleanup;
 use crate::telemetry::SECURITY;
 
 /// GET session_events
-pub(super) async fn events(
+#[utoipa::path(
+    get,
+    path = "/api/v1/admin/session_events",
+    tag = "administrators",
+    summary = "The ledger, newest first",
+    params(EventQuery),
+    responses((status = 200, description = "The ledger, newest first", body = Vec<EventBody>, headers(("Link" = Option<String>, description = "The next page, rel=next")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn events(
     signed_in: Admin,
     query: Query<EventQuery>,
     request: HttpRequest,
@@ -31,7 +41,17 @@ pub(super) async fn events(
 }
 
 /// GET cleanup_runs
-pub(super) async fn cleanup_runs(
+#[utoipa::path(
+    get,
+    path = "/api/v1/admin/cleanup_runs",
+    tag = "administrators",
+    summary = "Runs of the cleanup, newest first",
+    params(PageQuery),
+    responses((status = 200, description = "Runs of the cleanup, newest first", body = Vec<CleanupRunBody>, headers(("Link" = Option<String>, description = "The next page, rel=next")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn cleanup_runs(
     signed_in: Admin,
     query: Query<PageQuery>,
     request: HttpRequest,
@@ -43,7 +63,7 @@ pub(super) async fn cleanup_runs(
     Ok(page(&request, bodies, next))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct ReportBody {
     message: &'static str,
     expired: i64,
@@ -54,7 +74,16 @@ struct ReportBody {
 }
 
 /// POST cleanup_runs: one more, now.
-pub(super) async fn clean_up(
+#[utoipa::path(
+    post,
+    path = "/api/v1/admin/cleanup_runs",
+    tag = "administrators",
+    summary = "Clean up now",
+    responses((status = 200, description = "Clean up now", body = ReportBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn clean_up(
     signed_in: Admin,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
@@ -74,7 +103,7 @@ pub(super) async fn clean_up(
     }))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct StatisticsBody {
     active_sessions: i64,
     oldest_ended: Option<DateTime<Utc>>,
@@ -82,7 +111,7 @@ struct StatisticsBody {
     days: Vec<DayBody>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct DayBody {
     date: String,
     logins: i64,
@@ -91,7 +120,16 @@ struct DayBody {
 }
 
 /// GET statistics
-pub(super) async fn statistics(signed_in: Admin) -> Result<HttpResponse, ApiError> {
+#[utoipa::path(
+    get,
+    path = "/api/v1/admin/statistics",
+    tag = "administrators",
+    summary = "Active sessions; log-ins, failures and endings by day",
+    responses((status = 200, description = "Active sessions; log-ins, failures and endings by day", body = StatisticsBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn statistics(signed_in: Admin) -> Result<HttpResponse, ApiError> {
     let Statistics {
         active,
         daily,

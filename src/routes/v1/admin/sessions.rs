@@ -10,13 +10,23 @@ use super::super::super::error::ApiError;
 use super::super::super::extractors::{Admin, JsonBody, RequestId};
 use super::super::super::filters::SessionQuery;
 use super::super::body::RevokedBody;
-use super::body::{EventBody, Note, SessionBody, note, page};
+use super::body::{EventBody, Note, NoteFields, SessionBody, note, page};
 use crate::services::Refusal;
 use crate::services::admin::{self, Ended, OwnedSession, Seen};
 use crate::telemetry::SECURITY;
 
 /// GET sessions
-pub(super) async fn list(
+#[utoipa::path(
+    get,
+    path = "/api/v1/admin/sessions",
+    tag = "administrators",
+    summary = "Sessions of all users, newest first",
+    params(SessionQuery),
+    responses((status = 200, description = "Sessions of all users, newest first", body = Vec<SessionBody>, headers(("Link" = Option<String>, description = "The next page, rel=next")))),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn list(
     signed_in: Admin,
     query: Query<SessionQuery>,
     request: HttpRequest,
@@ -34,7 +44,7 @@ pub(super) async fn list(
     Ok(page(&request, bodies, next))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct CountBody {
     sessions: i64,
     users: i64,
@@ -42,7 +52,17 @@ struct CountBody {
 }
 
 /// GET sessions/count: what POST sessions/revoke would end.
-pub(super) async fn count(
+#[utoipa::path(
+    get,
+    path = "/api/v1/admin/sessions/count",
+    tag = "administrators",
+    summary = "What sessions/revoke would end",
+    params(SessionQuery),
+    responses((status = 200, description = "What sessions/revoke would end", body = CountBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn count(
     signed_in: Admin,
     query: Query<SessionQuery>,
 ) -> Result<HttpResponse, ApiError> {
@@ -59,15 +79,15 @@ pub(super) async fn count(
 }
 
 /// The body of sessions/revoke: what sessions/count said.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct EndMatching {
+pub(in crate::routes) struct EndMatching {
     sessions: i64,
     as_of: DateTime<Utc>,
     note: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct EndedBody {
     message: &'static str,
     revoked_count: usize,
@@ -76,7 +96,18 @@ struct EndedBody {
 }
 
 /// POST sessions/revoke: ends everything that the query's filter matches.
-pub(super) async fn end_matching(
+#[utoipa::path(
+    post,
+    path = "/api/v1/admin/sessions/revoke",
+    tag = "administrators",
+    summary = "End every session that the filter matches, as sessions/count has counted them",
+    params(SessionQuery),
+    request_body = EndMatching,
+    responses((status = 200, description = "End every session that the filter matches, as sessions/count has counted them", body = EndedBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn end_matching(
     signed_in: Admin,
     query: Query<SessionQuery>,
     body: JsonBody<EndMatching>,
@@ -118,14 +149,27 @@ fn session_id(path: &Path<String>) -> Result<Uuid, ApiError> {
     Uuid::try_parse(path).map_err(|_not_an_id| Refusal::NotFound.into())
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct HistoryBody {
     session: SessionBody,
     events: Vec<EventBody>,
 }
 
 /// GET sessions/{id}
-pub(super) async fn show(signed_in: Admin, path: Path<String>) -> Result<HttpResponse, ApiError> {
+#[utoipa::path(
+    get,
+    path = "/api/v1/admin/sessions/{id}",
+    tag = "administrators",
+    summary = "A session and its events",
+    params(("id" = String, Path, description = "Id of a session (UUID)")),
+    responses((status = 200, description = "A session and its events", body = HistoryBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["not_found", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn show(
+    signed_in: Admin,
+    path: Path<String>,
+) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
     let found = admin::session(&context, session_id(&path)?).await?;
     let email = found.user.and_then(|user| user.email);
@@ -136,7 +180,18 @@ pub(super) async fn show(signed_in: Admin, path: Path<String>) -> Result<HttpRes
 }
 
 /// DELETE sessions/{id}
-pub(super) async fn end(
+#[utoipa::path(
+    delete,
+    path = "/api/v1/admin/sessions/{id}",
+    tag = "administrators",
+    summary = "End a session",
+    params(("id" = String, Path, description = "Id of a session (UUID)")),
+    request_body = NoteFields,
+    responses((status = 200, description = "End a session", body = RevokedBody)),
+    security(("bearer" = []), ("cookie" = [])),
+    extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+)]
+pub(in crate::routes) async fn end(
     signed_in: Admin,
     path: Path<String>,
     remark: Note,
