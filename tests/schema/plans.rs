@@ -163,6 +163,15 @@ const QUERIES: &[(&str, Query)] = &[
     ("sessions::oldest_ended", |conn, _| {
         sessions::oldest_ended(conn).map(|time| usize::from(time.is_some()))
     }),
+    ("sessions::oldest_expired_age", |conn, _| {
+        sessions::oldest_expired_age(conn).map(|age| usize::from(age.is_some()))
+    }),
+    ("sessions::oldest_ended_age", |conn, _| {
+        sessions::oldest_ended_age(conn).map(|age| usize::from(age.is_some()))
+    }),
+    ("session_events::oldest_age", |conn, _| {
+        session_events::oldest_age(conn).map(|age| usize::from(age.is_some()))
+    }),
     ("session_events::record", |conn, sample| {
         let subject = Subject::default();
         session_events::record(conn, EventKind::LoginFailed, sample.actor, &subject).map(|()| 1)
