@@ -13,7 +13,7 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     ("config", &["domain"]),
     ("telemetry", &["config", "domain"]),
     ("metrics", &["config", "domain", "telemetry"]),
-    ("db", &["config"]),
+    ("db", &["config", "metrics"]),
     ("repositories", &["schema", "domain"]),
     (
         "services",
