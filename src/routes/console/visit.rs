@@ -95,7 +95,10 @@ impl Visit {
     /// What a page that failed shows: the way to sign in where that helps, else what to do.
     pub fn fail(&self, error: ApiError) -> HttpResponse {
         let because = match &error {
-            ApiError::Refused(Refusal::CredentialsMissing | Refusal::SessionUnknown) => "",
+            // Signing in anew clears up several cookies as well.
+            ApiError::Refused(
+                Refusal::CredentialsMissing | Refusal::SessionUnknown | Refusal::SessionAmbiguous,
+            ) => "",
             ApiError::Refused(Refusal::SessionExpired) => "?because=expired",
             ApiError::Refused(Refusal::SessionRevoked(reason)) => {
                 return redirect(&format!(
