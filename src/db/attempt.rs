@@ -24,12 +24,16 @@ impl<T> From<QueryResult<T>> for Attempt<T> {
     }
 }
 
-/// Whether the connection is to be given up.
+/// Whether the connection is to be given up. So it is after what Diesel cannot name, too: after a
+/// change of a column's type PostgreSQL refuses the statements that a connection prepared before,
+/// for as long as that connection lives.
 pub(super) fn is_of_connection(error: &Error) -> bool {
     matches!(
         error,
         Error::DatabaseError(
-            DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
+            DatabaseErrorKind::ClosedConnection
+                | DatabaseErrorKind::UnableToSendCommand
+                | DatabaseErrorKind::Unknown,
             _
         ) | Error::BrokenTransactionManager
             | Error::RollbackErrorOnCommit { .. }

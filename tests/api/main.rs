@@ -37,6 +37,7 @@ mod readme;
 mod roles;
 mod secrecy;
 mod security;
+mod sharing;
 mod sign_up;
 mod start;
 mod support;
