@@ -11,7 +11,8 @@ use crate::support::{Reply, TestApp};
 
 const PATHS: [&str; 2] = ["true", "false"];
 /// Time-outs must not end what the tests hold back.
-const PATIENT: [(&str, &str); 2] = [
+const PATIENT: [(&str, &str); 3] = [
+    ("HTTP_HEADER_TIMEOUT", "60s"),
     ("DATABASE_TIMEOUT", "60s"),
     ("DATABASE_LOOKUP_TIMEOUT", "60s"),
 ];
@@ -60,10 +61,12 @@ async fn no_check_is_answered_by_a_query_sent_before_an_ending_that_it_follows()
             let request = app.auth(Method::GET, "verify?touch=false");
             tokio::spawn(Reply::of(request.bearer_auth(&token)))
         };
-        // Until every thread that shares queries is busy with one that has its snapshot already.
-        let mut before = Vec::new();
-        until("two queries stand still", || {
-            before.push(check());
+        let first = check();
+        until("a query stands still", || app.db.count(STOPPED) == 1).await;
+        // Then the other thread that shares queries is to be busy with an old snapshot too.
+        let mut more = Vec::new();
+        until("a second one does", || {
+            more.push(check());
             app.db.count(STOPPED) >= 2
         })
         .await;
@@ -78,8 +81,7 @@ async fn no_check_is_answered_by_a_query_sent_before_an_ending_that_it_follows()
         })
         .await;
         gate.batch_execute("SELECT pg_advisory_unlock(1)").unwrap();
-        let first = before.swap_remove(0).await.unwrap();
-        assert_eq!(first.status, 200, "coalesce={coalesce}");
+        assert_eq!(first.await.unwrap().status, 200, "coalesce={coalesce}");
         for reply in join_all(after).await {
             let reply = reply.unwrap();
             assert_eq!(
