@@ -1,0 +1,2 @@
+-- What the service asks for a session, for one hash. {hash} is replaced.
+SELECT session_hash, last_seen_at < statement_timestamp() - least(INTERVAL '300 seconds', idle_timeout * 0.25), id, user_id, device_label, ip_address, auth_level, remember_me, created_at, last_seen_at, authenticated_at, expires_at, absolute_expires_at, revoked_at, revoked_reason, revoked_at IS NULL AND expires_at > statement_timestamp(), statement_timestamp() FROM sessions WHERE session_hash = '{hash}';
