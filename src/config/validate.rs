@@ -328,8 +328,12 @@ fn cleanup(source: &Source) -> Result<CleanupConfig, ConfigError> {
 
 fn pages(source: &Source) -> Result<PagesConfig, ConfigError> {
     let stylesheet = match source.given("PAGES_STYLESHEET") {
-        Some(file) => std::fs::read_to_string(file)
-            .map_err(|error| ConfigError(format!("PAGES_STYLESHEET is {file:?}: {error}")))?,
+        Some(file) => std::fs::read_to_string(file).map_err(|error| {
+            let allowed = "a file that can be read";
+            ConfigError(format!(
+                "PAGES_STYLESHEET is {file:?}: {error}. Allowed: {allowed}."
+            ))
+        })?,
         None => String::new(),
     };
     Ok(PagesConfig {

@@ -3,7 +3,7 @@
 use diesel::connection::SimpleConnection as _;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{BigInt, Bool};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
 use super::pool;
@@ -16,7 +16,7 @@ const MIGRATION_LOCK: i64 = 7_165_120_000_000_001;
 
 diesel::define_sql_function! {
     /// Takes a lock that lasts as long as the connection.
-    fn pg_advisory_lock(key: BigInt) -> diesel::sql_types::Bool;
+    fn pg_advisory_lock(key: BigInt) -> Bool;
 }
 
 diesel::table! {
@@ -72,12 +72,20 @@ pub fn apply_pending(config: &DatabaseConfig) -> Result<Vec<String>, MigrationEr
 pub fn count_pending(config: &DatabaseConfig) -> Result<usize, MigrationError> {
     let mut connection: PgConnection =
         pool::dedicated(config, config.url.expose()).map_err(failed)?;
+    let known = diesel_migrations_names()?;
+    let is_there =
+        diesel::dsl::sql::<Bool>("to_regclass('__diesel_schema_migrations') IS NOT NULL");
+    if !diesel::select(is_there)
+        .get_result::<bool>(&mut connection)
+        .map_err(failed)?
+    {
+        return Ok(known.len());
+    }
     // Not by the harness, which would make the table first, and this role may not.
     let applied: Vec<String> = __diesel_schema_migrations::table
         .select(__diesel_schema_migrations::version)
         .load(&mut connection)
         .map_err(failed)?;
-    let known = diesel_migrations_names()?;
     Ok(known.iter().filter(|name| !applied.contains(name)).count())
 }
 

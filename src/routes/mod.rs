@@ -79,7 +79,7 @@ fn auth() -> impl HttpServiceFactory {
         .service(at("/rotate_session", "POST").route(web::post().to(auth::rotate)))
         .service(at("/user", "DELETE").route(web::delete().to(auth::delete_account)))
         .service(at("/cleanup_sessions", "POST").route(web::post().to(auth::cleanup_sessions)))
-        .service(resource("/verify/{tail:.*}").route(web::to(gateway::verify)))
+        .service(resource("/verify/{tail:.*}").route(web::to(gateway::verify_appended)))
         .service(at("/introspect", "POST").route(web::post().to(backends::introspect)))
         .service(at("/revoke", "POST").route(web::post().to(backends::revoke)))
         .service(at("/issue", "POST").route(web::post().to(backends::issue)))

@@ -72,3 +72,21 @@ async fn any_changed_character_makes_a_token_unknown() {
     }
     assert!(app.is_alive(&token).await);
 }
+
+#[tokio::test]
+async fn the_query_that_a_proxy_appends_is_the_application_s() {
+    let app = TestApp::start().await;
+    app.sign_up("ada@example.com").await;
+    let token = app.login("ada@example.com").await;
+    for query in [
+        "max_age=junk",
+        "max_age=0&max_age=0",
+        "auth_level=mfa",
+        "touch=7",
+    ] {
+        let appended = app.get(&format!("verify/shop/list?{query}"), &token).await;
+        assert_eq!(appended.status, 200, "{query}: {appended:?}");
+        let own = app.get(&format!("verify?{query}"), &token).await;
+        assert!(own.status == 400 || own.status == 401, "{query}: {own:?}");
+    }
+}

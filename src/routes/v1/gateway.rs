@@ -17,8 +17,7 @@ const SESSION_ID: HeaderName = HeaderName::from_static("x-auth-session-id");
 const LEVEL: HeaderName = HeaderName::from_static("x-auth-level");
 const AUTHENTICATED_AT: HeaderName = HeaderName::from_static("x-auth-authenticated-at");
 
-/// What a proxy may demand. Unknown parameters are the original request's and are ignored: some
-/// proxies pass its query on.
+/// What a proxy may demand. Unknown parameters are ignored.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(in crate::routes) struct Demands {
@@ -33,7 +32,7 @@ pub(in crate::routes) struct Demands {
     path = "/api/v1/auth/verify",
     tag = "machines",
     summary = "Whether a request may pass: for reverse proxies",
-    description = "Also at verify/{tail}, for proxies that append the path. Unknown parameters are ignored. Exempt from the cross-origin check: it changes nothing.",
+    description = "Also at verify/{tail}, for proxies that append the original request's path and query; the query is then the application's and demands nothing. Unknown parameters are ignored. Exempt from the cross-origin check: it changes nothing.",
     params(("max_age" = Option<i64>, Query, minimum = 0, maximum = 4294967295_i64, description = "Greatest age of the authentication, in seconds"), ("auth_level" = Option<AuthLevel>, Query, description = "Least strength of the authentication"), ("touch" = Option<bool>, Query, description = "false: this is no use of the session")),
     responses((status = 200, description = "Whether a request may pass: for reverse proxies", headers(("X-Auth-User-Id" = String, description = "Id of the user"), ("X-Auth-Session-Id" = String, description = "Id of the session"), ("X-Auth-Level" = String, description = "password or mfa"), ("X-Auth-Authenticated-At" = String, description = "When the user last proved the credential")))),
     security(("bearer" = []), ("cookie" = [])),
@@ -44,9 +43,26 @@ pub(in crate::routes) async fn verify(
     context: Data<Context>,
     demands: Query<Demands>,
 ) -> Result<HttpResponse, ApiError> {
-    let presented = Presented::read_behind_proxy(&request, &context.config.cookie.name);
+    check(&request, &context, &demands).await
+}
+
+/// Any method on verify/{tail}, where a proxy has appended the original request's path and query: a
+/// `max_age` in it is the application's.
+pub(in crate::routes) async fn verify_appended(
+    request: HttpRequest,
+    context: Data<Context>,
+) -> Result<HttpResponse, ApiError> {
+    check(&request, &context, &Demands::default()).await
+}
+
+async fn check(
+    request: &HttpRequest,
+    context: &Context,
+    demands: &Demands,
+) -> Result<HttpResponse, ApiError> {
+    let presented = Presented::read_behind_proxy(request, &context.config.cookie.name);
     let caller = presented
-        .authenticate(&context, demands.touch.unwrap_or(true))
+        .authenticate(context, demands.touch.unwrap_or(true))
         .await?;
     let session = caller.session;
     require_recent(

@@ -52,11 +52,22 @@ pub fn run_bare(settings: &[(&str, &str)], arguments: &[&str]) -> Output {
         .iter()
         .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
         .collect();
-    command(&settings)
+    let mut child = command(&settings)
         .args(arguments)
         .stdin(Stdio::null())
-        .output()
-        .expect("output")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while child.try_wait().expect("status").is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            panic!("{arguments:?} with {settings:?} did not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().expect("output")
 }
 
 /// A running program.
