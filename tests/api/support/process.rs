@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::app::base_settings;
 
-fn command(settings: &[(String, String)]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sekisho"));
+const PROGRAM: &str = env!("CARGO_BIN_EXE_sekisho");
+
+fn command(program: &str, settings: &[(String, String)]) -> Command {
+    let mut command = Command::new(program);
     // Nothing of the surrounding environment may reach the settings.
     command
         .env_clear()
@@ -30,7 +32,7 @@ pub fn run(
     arguments: &[&str],
     input: &str,
 ) -> Output {
-    let mut child = command(&all_settings(database_url, settings))
+    let mut child = command(PROGRAM, &all_settings(database_url, settings))
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -46,28 +48,15 @@ pub fn run(
     child.wait_with_output().expect("output")
 }
 
-/// Runs the program with these settings alone, which is expected to end soon.
+/// Runs the program with these settings alone; one that goes on for a minute ends with 124.
 pub fn run_bare(settings: &[(&str, &str)], arguments: &[&str]) -> Output {
     let settings: Vec<_> = settings
         .iter()
         .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
         .collect();
-    let mut child = command(&settings)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while child.try_wait().expect("status").is_none() {
-        if Instant::now() > deadline {
-            let _ = child.kill();
-            panic!("{arguments:?} with {settings:?} did not end");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.wait_with_output().expect("output")
+    let mut command = command("timeout", &settings);
+    command.args(["60", PROGRAM]).args(arguments);
+    command.stdin(Stdio::null()).output().expect("output")
 }
 
 /// A running program.
@@ -81,7 +70,7 @@ impl Process {
     pub fn serve(database_url: &str, settings: &[(&str, &str)]) -> Self {
         let log = tempfile::NamedTempFile::new().expect("log file");
         let out = || Stdio::from(log.reopen().expect("log file"));
-        let child = command(&all_settings(database_url, settings))
+        let child = command(PROGRAM, &all_settings(database_url, settings))
             .stdin(Stdio::null())
             .stdout(out())
             .stderr(out())
