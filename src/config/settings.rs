@@ -377,7 +377,7 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting(
         "CLEANUP_BATCH_SIZE",
-        "1000",
+        "2000",
         COUNT,
         "Rows in one transaction of the cleanup",
     ),

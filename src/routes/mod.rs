@@ -36,6 +36,8 @@ fn at(path: &str, allow: &'static str) -> Resource {
 
 /// Registers every route.
 pub fn configure(app: &mut ServiceConfig, config: &Config) {
+    // First, since what follows has patterns at the top, each of which would be tried before it.
+    app.service(auth());
     console::configure(app, &config.pages);
     app.service(
         at("/health/live", "GET, HEAD")
@@ -51,7 +53,6 @@ pub fn configure(app: &mut ServiceConfig, config: &Config) {
     .service(at("/api/v1/openapi.json", "GET").route(web::get().to(openapi::json)))
     .service(at("/api/v1/docs", "GET").route(web::get().to(openapi::to_docs)))
     .service(at("/api/v1/docs/{file:.*}", "GET").route(web::get().to(openapi::docs)))
-    .service(auth())
     .service(v1::admin::scope())
     .default_service(web::to(not_found));
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use reqwest::Method;
 use serde_json::Value;
 
+use crate::admin::administrator;
 use crate::support::{CLEANUP_KEY, Reply, SERVICE_KEY, TestApp, process, tools};
 
 async fn description(app: &TestApp) -> Value {
@@ -173,8 +174,11 @@ async fn schemathesis_finds_nothing_undescribed() {
         format!("X-API-Key: {SERVICE_KEY}"),
         format!("X-API-Key: {CLEANUP_KEY}"),
     );
+    let root = administrator(&app).await.1;
+    let root = format!("Authorization: Bearer {root}");
     // What ends the session would leave the others nothing but 401s to try.
     let runs = [
+        (Some(&root), "/api/v1/admin/"),
         (Some(&session), "/session$|/sessions$|session_events|verify"),
         (Some(&cleanup), "cleanup_sessions"),
         (Some(&service), "introspect|revoke$|issue$|/users/"),

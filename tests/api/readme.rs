@@ -128,7 +128,7 @@ fn every_path_is_in_the_readme() {
 }
 
 #[test]
-fn every_error_code_is_in_the_readme() {
+fn every_error_code_is_in_the_readme_and_in_the_description() {
     let source = include_str!("../../src/routes/error.rs");
     let codes: Vec<&str> = source
         .split("(StatusCode::")
@@ -141,5 +141,7 @@ fn every_error_code_is_in_the_readme() {
             section("Errors").contains(&format!("| `{code}` |")),
             "{code}"
         );
+        let described = include_str!("../../src/routes/openapi.rs");
+        assert!(described.contains(&format!("(\"{code}\", ")), "{code}");
     }
 }

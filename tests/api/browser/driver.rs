@@ -7,7 +7,7 @@ use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 
-use crate::support::{Instance, PASSWORD, Reply};
+use crate::support::{Instance, PASSWORD, Reply, tools};
 
 /// Whether tests that need further programs are to run.
 pub fn wanted() -> bool {
@@ -204,16 +204,14 @@ impl Browser {
         }
     }
 
-    /// No serious accessibility fault, if axe-core is there: npm install axe-core.
+    /// No serious accessibility fault, says axe-core.
     pub async fn audit(&self, what: &str) {
         self.fits(what).await;
-        let folder = std::env::var("AXE_CORE").unwrap_or_else(|_| {
-            concat!(env!("CARGO_MANIFEST_DIR"), "/node_modules/axe-core").to_owned()
-        });
-        let Ok(axe) = std::fs::read_to_string(format!("{folder}/axe.min.js")) else {
-            eprintln!("accessibility of {what} not checked: no {folder}/axe.min.js");
+        let Some(folder) = tools::node_folder("axe-core") else {
             return;
         };
+        let axe = std::fs::read_to_string(folder.join("node_modules/axe-core/axe.min.js"));
+        let axe = axe.expect("axe-core's script");
         self.run(&axe).await;
         let audit = "const done = arguments[arguments.length - 1]; \
             axe.run(document).then(r => done(r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical') \

@@ -282,6 +282,14 @@ impl Setup {
             let key = request.header("X-API-Key", crate::support::SERVICE_KEY);
             assert_eq!(self.reply(key).await.status, 404, "{path}");
         }
+        // The figures and the administrators' API are not sekisho's here, but the application's.
+        for path in ["/metrics", "/api/v1/admin/statistics", "/health/ready"] {
+            let reply = self.reply(self.ask(Method::GET, path)).await;
+            assert_eq!(reply.status, 401, "{path}");
+            let request = self.ask(Method::GET, path).bearer_auth(token);
+            let seen = application::Seen::of(&self.reply(request).await);
+            assert_eq!(seen.path, path);
+        }
         let own = self
             .ask(Method::GET, "/api/v1/auth/session")
             .bearer_auth(token);

@@ -22,7 +22,7 @@ use crate::telemetry::SECURITY;
     params(UserQuery),
     responses((status = 200, description = "Users", body = Vec<UserBody>, headers(("Link" = Option<String>, description = "The next page, rel=next")))),
     security(("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+    extensions(("x-errors" = json!(["malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn list(
     signed_in: Admin,

@@ -26,7 +26,7 @@ use crate::telemetry::SECURITY;
     params(EventQuery),
     responses((status = 200, description = "The ledger, newest first", body = Vec<EventBody>, headers(("Link" = Option<String>, description = "The next page, rel=next")))),
     security(("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+    extensions(("x-errors" = json!(["malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn events(
     signed_in: Admin,
@@ -127,7 +127,7 @@ struct DayBody {
     summary = "Active sessions; log-ins, failures and endings by day",
     responses((status = 200, description = "Active sessions; log-ins, failures and endings by day", body = StatisticsBody)),
     security(("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+    extensions(("x-errors" = json!(["filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn statistics(signed_in: Admin) -> Result<HttpResponse, ApiError> {
     let Statistics {

@@ -24,7 +24,7 @@ use crate::telemetry::SECURITY;
     params(SessionQuery),
     responses((status = 200, description = "Sessions of all users, newest first", body = Vec<SessionBody>, headers(("Link" = Option<String>, description = "The next page, rel=next")))),
     security(("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+    extensions(("x-errors" = json!(["malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn list(
     signed_in: Admin,
@@ -60,7 +60,7 @@ struct CountBody {
     params(SessionQuery),
     responses((status = 200, description = "What sessions/revoke would end", body = CountBody)),
     security(("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+    extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn count(
     signed_in: Admin,
@@ -105,7 +105,7 @@ struct EndedBody {
     request_body = EndMatching,
     responses((status = 200, description = "End every session that the filter matches, as sessions/count has counted them", body = EndedBody)),
     security(("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+    extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "filter_too_broad", "count_changed", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn end_matching(
     signed_in: Admin,
