@@ -40,5 +40,6 @@ mod security;
 mod sharing;
 mod sign_up;
 mod start;
+mod strangers;
 mod support;
 mod tokens;

@@ -1,7 +1,6 @@
 //! JSON bodies: application/json only, small, on time, and with the error envelope.
 
 use actix_web::dev::Payload;
-use actix_web::error::JsonPayloadError;
 use actix_web::http::header;
 use actix_web::web::BytesMut;
 use actix_web::{FromRequest, HttpRequest};
@@ -61,11 +60,15 @@ impl<T: DeserializeOwned + Default> FromRequest for OptionalJson<T> {
     }
 }
 
-/// A body, small and on time.
+/// A body, small, on time, and as it is: nothing here decompresses.
 pub(in crate::routes) async fn read_body(
     request: &HttpRequest,
     payload: Payload,
 ) -> Result<BytesMut, ApiError> {
+    let encoding = request.headers().get(header::CONTENT_ENCODING);
+    if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(ApiError::UnsupportedMediaType);
+    }
     let declared = request
         .headers()
         .get(header::CONTENT_LENGTH)
@@ -96,8 +99,8 @@ pub(super) fn is_of_type(request: &HttpRequest, wanted: &str) -> bool {
 async fn collect(mut payload: Payload) -> Result<BytesMut, ApiError> {
     let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk
-            .map_err(|error| ApiError::Malformed(JsonPayloadError::Payload(error).to_string()))?;
+        let cut_off = |_error| ApiError::Malformed("The body is not whole.".to_owned());
+        let chunk = chunk.map_err(cut_off)?;
         if body.len() + chunk.len() > MAX_BODY {
             return Err(ApiError::TooLarge);
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::super::cookie;
 use super::super::error::ApiError;
 use super::super::extractors::{
-    ApiKey, Cleanup, ClientInfo, Form, JsonBody, Presented, RequestId, SameOrigin, SignedIn,
+    ApiKey, Behind, Cleanup, ClientInfo, Form, JsonBody, Presented, RequestId, SameOrigin, SignedIn,
 };
 use super::body::{RevokedBody, SignedInBody, UserBody, hand_over};
 use crate::context::Context;
@@ -68,6 +68,9 @@ pub(in crate::routes) async fn sign_up(
         email: address,
         password: secret,
     }) = body;
+    if !context.config.sign_up_enabled {
+        return Err(Refusal::SignUpDisabled.into());
+    }
     let (address, secret) = (email(&address)?, password("password", secret)?);
     let user = auth::sign_up(&context, address, secret, &client.0).await?;
     log::info!(target: SECURITY, request_id = RequestId::of(&request), user = user.id; "signed up");
@@ -183,7 +186,7 @@ fn host(request: &HttpRequest) -> Option<String> {
     summary = "Log out; succeeds for any token, and without one",
     responses((status = 200, description = "Log out; succeeds for any token, and without one", body = RevokedBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal"), ("Clear-Site-Data" = Option<String>, description = "If configured")))),
     security((), ("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["cross_origin", "unavailable", "internal_error"]))),
+    extensions(("x-errors" = json!(["cross_origin", "session_ambiguous", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn logout(
     _same_origin: SameOrigin,
@@ -192,6 +195,10 @@ pub(in crate::routes) async fn logout(
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let presented = Presented::read(&request, &context.config.cookie.name);
+    if presented.form == Form::Cookie && presented.cookies.is_cut {
+        // Never said to be done while it is not.
+        return Err(Refusal::SessionAmbiguous.into());
+    }
     let revoked_count = auth::logout(&context, &presented.tokens, &client.0).await?;
     log::info!(target: SECURITY, request_id = RequestId::of(&request), revoked_count; "logged out");
     let mut response = HttpResponse::Ok();
@@ -242,9 +249,8 @@ pub(in crate::routes) struct ChangePassword {
     extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "password_rejected", "invalid_field", "throttled", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn change_password(
-    signed_in: SignedIn,
+    Behind(signed_in, body): Behind<SignedIn, JsonBody<ChangePassword>>,
     client: ClientInfo,
-    body: JsonBody<ChangePassword>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let SignedIn {
@@ -282,9 +288,8 @@ pub(in crate::routes) struct PasswordBody {
     extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "invalid_field", "throttled", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn reauthenticate(
-    signed_in: SignedIn,
+    Behind(signed_in, body): Behind<SignedIn, JsonBody<PasswordBody>>,
     client: ClientInfo,
-    body: JsonBody<PasswordBody>,
 ) -> Result<HttpResponse, ApiError> {
     let SignedIn {
         context,
@@ -331,9 +336,8 @@ pub(in crate::routes) async fn rotate(
     extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "invalid_field", "throttled", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn delete_account(
-    signed_in: SignedIn,
+    Behind(signed_in, body): Behind<SignedIn, JsonBody<PasswordBody>>,
     client: ClientInfo,
-    body: JsonBody<PasswordBody>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let SignedIn {

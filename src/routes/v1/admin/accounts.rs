@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 
 use super::super::super::error::ApiError;
-use super::super::super::extractors::{Admin, RequestId};
+use super::super::super::extractors::{Admin, Behind, RequestId};
 use super::super::super::filters::UserQuery;
 use super::super::body::RevokedBody;
 use super::body::{Note, NoteFields, SessionBody, UserBody, page};
@@ -25,8 +25,7 @@ use crate::telemetry::SECURITY;
     extensions(("x-errors" = json!(["malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn list(
-    signed_in: Admin,
-    query: Query<UserQuery>,
+    Behind(signed_in, query): Behind<Admin, Query<UserQuery>>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let (filter, cursor, limit) = (query.filter()?, query.cursor()?, query.limit()?);
@@ -87,9 +86,8 @@ pub(in crate::routes) async fn show(
     extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn revoke(
-    signed_in: Admin,
+    Behind(signed_in, remark): Behind<Admin, Note>,
     path: Path<String>,
-    remark: Note,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
@@ -118,9 +116,8 @@ pub(in crate::routes) async fn revoke(
     extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn disable(
-    signed_in: Admin,
+    Behind(signed_in, remark): Behind<Admin, Note>,
     path: Path<String>,
-    remark: Note,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
@@ -154,9 +151,8 @@ struct MessageBody {
     extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn enable(
-    signed_in: Admin,
+    Behind(signed_in, remark): Behind<Admin, Note>,
     path: Path<String>,
-    remark: Note,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;

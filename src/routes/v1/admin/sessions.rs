@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::super::error::ApiError;
-use super::super::super::extractors::{Admin, JsonBody, RequestId};
+use super::super::super::extractors::{Admin, Behind, JsonBody, RequestId};
 use super::super::super::filters::SessionQuery;
 use super::super::body::RevokedBody;
 use super::body::{EventBody, Note, NoteFields, SessionBody, note, page};
 use crate::services::Refusal;
 use crate::services::admin::{self, Ended, OwnedSession, Seen};
+use crate::services::refusal::invalid;
 use crate::telemetry::SECURITY;
 
 /// GET sessions
@@ -27,8 +28,7 @@ use crate::telemetry::SECURITY;
     extensions(("x-errors" = json!(["malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn list(
-    signed_in: Admin,
-    query: Query<SessionQuery>,
+    Behind(signed_in, query): Behind<Admin, Query<SessionQuery>>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
@@ -63,8 +63,7 @@ struct CountBody {
     extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn count(
-    signed_in: Admin,
-    query: Query<SessionQuery>,
+    Behind(signed_in, query): Behind<Admin, Query<SessionQuery>>,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
     let Some(filter) = query.filter(&context).await? else {
@@ -108,9 +107,7 @@ struct EndedBody {
     extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "filter_too_broad", "count_changed", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn end_matching(
-    signed_in: Admin,
-    query: Query<SessionQuery>,
-    body: JsonBody<EndMatching>,
+    Behind(signed_in, (query, body)): Behind<Admin, (Query<SessionQuery>, JsonBody<EndMatching>)>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
@@ -119,6 +116,9 @@ pub(in crate::routes) async fn end_matching(
         as_of,
         note: remark,
     }) = body;
+    if sessions < 0 {
+        return Err(invalid("sessions")("must not be negative".to_owned()).into());
+    }
     let remark = note(remark)?;
     let ended = match query.filter(&context).await? {
         Some(filter) => {
@@ -192,9 +192,8 @@ pub(in crate::routes) async fn show(
     extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn end(
-    signed_in: Admin,
+    Behind(signed_in, remark): Behind<Admin, Note>,
     path: Path<String>,
-    remark: Note,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
