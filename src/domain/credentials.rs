@@ -1,6 +1,7 @@
 //! E-mails and passwords as people send them.
 
 use super::common_passwords;
+use super::problem::Problem;
 use super::text::is_unprintable;
 
 /// Characters that an e-mail may have (RFC 5321 path, less the angle brackets).
@@ -14,22 +15,22 @@ impl Email {
     /// Parses and normalises.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// What is wrong.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
         let text = text.trim();
         // Two accounts must not look the same.
         if text.chars().any(is_unprintable) {
-            return Err("must not hold control or invisible characters".to_owned());
+            return Err(Problem::Unprintable);
         }
         if text.chars().count() > MAX_EMAIL_CHARS {
-            return Err(format!("must have at most {MAX_EMAIL_CHARS} characters"));
+            return Err(Problem::TooLong(MAX_EMAIL_CHARS));
         }
         let options = email_address::Options::default()
             .without_display_text()
             .without_domain_literal();
         match email_address::EmailAddress::parse_with_options(text, options) {
             Ok(_) => Ok(Self(text.to_lowercase())),
-            Err(_not_an_address) => Err("must be an e-mail address".to_owned()),
+            Err(_not_an_address) => Err(Problem::NotAnEmail),
         }
     }
 

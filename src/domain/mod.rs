@@ -7,6 +7,7 @@ pub mod common_passwords;
 pub mod credentials;
 pub mod device;
 pub mod event;
+pub mod problem;
 pub mod search;
 pub mod session;
 pub mod text;

@@ -11,6 +11,11 @@ use crate::services::Refusal;
 /// Seconds after which a client may try again when the database is away.
 const RETRY_AFTER: &str = "1";
 
+/// Rounded up: a client that waits exactly so long must not come too early.
+pub fn retry_after_seconds(delay: chrono::TimeDelta) -> i64 {
+    delay.num_milliseconds().max(0).div_euclid(1000) + 1
+}
+
 /// Everything that a request can be answered with instead of what it asked for.
 #[derive(Debug)]
 pub enum ApiError {
@@ -247,8 +252,7 @@ impl ApiError {
                 response.insert_header((header::ALLOW, *allow));
             }
             Self::Refused(Refusal::Throttled { retry_after }) => {
-                // Rounded up: a client that waits exactly so long must not come too early.
-                let seconds = retry_after.num_milliseconds().max(0).div_euclid(1000) + 1;
+                let seconds = retry_after_seconds(*retry_after);
                 response.insert_header((header::RETRY_AFTER, seconds.to_string()));
             }
             Self::Panic {

@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 
 use crate::db::Failure;
 use crate::domain::credentials::PasswordRejection;
+use crate::domain::problem::Problem;
 use crate::domain::session::Reason;
 
 /// Every way to say no; routes give each its status and code.
@@ -59,8 +60,8 @@ pub enum Refusal {
     InvalidField {
         /// Which.
         field: &'static str,
-        /// A sentence part: «must …».
-        problem: String,
+        /// In what way.
+        problem: Problem,
     },
     /// The database or another resource is not to be had now.
     Unavailable(String),
@@ -80,6 +81,6 @@ impl From<Failure> for Refusal {
 }
 
 /// An invalid field.
-pub fn invalid(field: &'static str) -> impl Fn(String) -> Refusal {
+pub fn invalid(field: &'static str) -> impl Fn(Problem) -> Refusal {
     move |problem| Refusal::InvalidField { field, problem }
 }

@@ -3,18 +3,21 @@
 use actix_web::HttpResponse;
 use actix_web::dev::HttpServiceFactory;
 use actix_web::http::StatusCode;
-use actix_web::web::{self, Path};
+use actix_web::web::{self, Path, Query};
 use askama::Template;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::super::cookie;
 use super::super::error::ApiError;
+use super::super::filters::PageQuery;
 use super::super::v1::auth::{email, password};
-use super::super::{at, cookie};
-use super::page::{Done, Frame, explain, form_token, redirect, show};
+use super::done::Done;
+use super::messages::counted;
+use super::page::{Frame, redirect, refuse, show, show_or_refuse};
 use super::view::{EventRow, SessionRow};
 use super::visit::{Nothing, Posted, Visit};
-use super::{ACCOUNT, entrance, not_found};
+use super::{ACCOUNT, at, entrance, not_found};
 use crate::domain::text::{MAX_LABEL_CHARS, display_text};
 use crate::services::refusal::invalid;
 use crate::services::sessions::{self, Scope};
@@ -26,15 +29,21 @@ const EVENTS: u16 = 50;
 /// The pages under /account.
 pub fn scope() -> impl HttpServiceFactory {
     web::scope(ACCOUNT)
-        .service(at("", "GET").route(web::get().to(devices)))
         .service(
-            at("/sign_in", "GET, POST")
+            at("", "GET, HEAD")
+                .route(web::get().to(devices))
+                .route(web::head().to(devices)),
+        )
+        .service(
+            at("/sign_in", "GET, HEAD, POST")
                 .route(web::get().to(entrance::form))
+                .route(web::head().to(entrance::form))
                 .route(web::post().to(entrance::sign_in)),
         )
         .service(
-            at("/sign_up", "GET, POST")
+            at("/sign_up", "GET, HEAD, POST")
                 .route(web::get().to(sign_up_form))
+                .route(web::head().to(sign_up_form))
                 .route(web::post().to(sign_up)),
         )
         .service(at("/sign_out", "POST").route(web::post().to(entrance::sign_out)))
@@ -43,11 +52,16 @@ pub fn scope() -> impl HttpServiceFactory {
         .service(at("/end_others", "POST").route(web::post().to(end_others)))
         .service(at("/end_all", "POST").route(web::post().to(end_all)))
         .service(
-            at("/password", "GET, POST")
+            at("/password", "GET, HEAD, POST")
                 .route(web::get().to(password_form))
+                .route(web::head().to(password_form))
                 .route(web::post().to(change_password)),
         )
-        .service(at("/history", "GET").route(web::get().to(history)))
+        .service(
+            at("/history", "GET, HEAD")
+                .route(web::get().to(history))
+                .route(web::head().to(history)),
+        )
         .default_service(web::to(not_found))
 }
 
@@ -60,18 +74,14 @@ struct SignUpPage {
 }
 
 fn sign_up_page(visit: &Visit, email: String, error: Option<ApiError>) -> HttpResponse {
-    let mut f = visit.frame();
-    f.problem = error.as_ref().map(|error| explain(f.m, error));
-    let status = error.map_or(StatusCode::OK, |error| error.code().0);
+    let f = visit.frame().with(error.as_ref());
     let min_length = visit.context.config.password.policy.min_length;
-    show(
-        status,
-        &SignUpPage {
-            f,
-            email,
-            min_length,
-        },
-    )
+    let page = SignUpPage {
+        f,
+        email,
+        min_length,
+    };
+    show_or_refuse(error, &page)
 }
 
 /// GET sign_up
@@ -101,7 +111,7 @@ async fn sign_up(visit: Visit, posted: Posted<SignUp>) -> HttpResponse {
         Ok(auth::sign_up(&visit.context, address, secret, &visit.client).await?)
     };
     match made.await {
-        Ok(_user) => redirect("/account/sign_in?because=signed_up"),
+        Ok(_user) => entrance::told(&visit, |m| m.done_signed_up.to_owned()),
         Err(error) => sign_up_page(&visit, typed, Some(error)),
     }
 }
@@ -160,7 +170,7 @@ async fn end(visit: Visit, path: Path<String>, posted: Posted<Nothing>) -> HttpR
         let (caller, id) = (&member.caller, device_id(&path)?);
         let count = sessions::end_one(&visit.context, caller, id, &visit.client).await?;
         if id == caller.session.id {
-            return Ok(entrance::leave(&visit, "signed_out"));
+            return Ok(entrance::leave(&visit, |m| m.done_signed_out.to_owned()));
         }
         let done = Done::SessionsEnded(count).query(&caller.hash);
         Ok(redirect(&format!("{ACCOUNT}?{done}")))
@@ -175,7 +185,10 @@ async fn end_many(visit: Visit, posted: Posted<Nothing>, scope: Scope) -> HttpRe
         let caller = &member.caller;
         let count = sessions::end_many(&visit.context, caller, scope, &visit.client).await?;
         if scope == Scope::All {
-            return Ok(entrance::leave(&visit, "signed_out"));
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            return Ok(entrance::leave(&visit, |m| {
+                counted(m.done_ended_everywhere, count)
+            }));
         }
         let done = Done::SessionsEnded(count).query(&caller.hash);
         Ok(redirect(&format!("{ACCOUNT}?{done}")))
@@ -231,10 +244,11 @@ async fn change_password(visit: Visit, posted: Posted<ChangePassword>) -> HttpRe
             auth::change_password(&visit.context, caller, current, new, client).await
         };
         match changed.await {
-            Ok(opened) => {
+            Ok((opened, ended)) => {
                 let config = &visit.context.config.cookie;
                 let set = cookie::set(config, &opened.user, &opened.session, &opened.token);
-                let done = Done::PasswordChanged.query(&opened.token.hash());
+                let done =
+                    Done::PasswordChanged(ended.saturating_sub(1)).query(&opened.token.hash());
                 let mut response = redirect(&format!("{ACCOUNT}?{done}"));
                 if let Some((name, value)) = cookie::header(&set) {
                     response.headers_mut().append(name, value);
@@ -248,11 +262,10 @@ async fn change_password(visit: Visit, posted: Posted<ChangePassword>) -> HttpRe
                 | Refusal::Throttled { .. }),
             ) => {
                 let error = ApiError::from(refusal);
-                let mut f = visit.frame_of(&member.user, &member.caller).at("password");
-                f.problem = Some(explain(f.m, &error));
-                f.token = form_token(&member.caller.hash);
+                let f = visit.frame_of(&member.user, &member.caller).at("password");
+                let f = f.with(Some(&error));
                 let min_length = visit.context.config.password.policy.min_length;
-                Ok(show(error.code().0, &PasswordPage { f, min_length }))
+                Ok(refuse(error, &PasswordPage { f, min_length }))
             }
             Err(other) => Err(other.into()),
         }
@@ -272,15 +285,15 @@ struct HistoryPage {
 async fn history(visit: Visit) -> HttpResponse {
     let shown = async {
         let member = visit.member().await?;
-        let query = visit.request.query_string();
-        let before = query
-            .strip_prefix("cursor=")
-            .and_then(|cursor| cursor.parse().ok());
+        let query = Query::<PageQuery>::from_query(visit.request.query_string())
+            .map_err(|_unknown| super::super::malformed_query())?;
+        let before = query.cursor()?;
         let (context, caller) = (&visit.context, &member.caller);
         let (events, next) = sessions::history(context, caller, before, EVENTS).await?;
         let f = visit.frame_of(&member.user, caller).at("history");
         let (m, now) = (f.m, caller.session.as_of);
-        let row = |event| EventRow::new(m, event, now);
+        let viewer = Some(member.user.id);
+        let row = |event| EventRow::new(m, event, now, viewer);
         let rows = events.into_iter().map(row).collect();
         Ok(show(StatusCode::OK, &HistoryPage { f, rows, next }))
     };

@@ -9,13 +9,13 @@ use super::super::cookie;
 use super::super::error::ApiError;
 use super::super::extractors::RequestId;
 use super::super::v1::auth::{clear_cookie, email, password};
-use super::messages::{Messages, fill};
-use super::page::{Frame, explain, redirect, show};
+use super::messages::Messages;
+use super::page::{Frame, redirect, refuse, show};
 use super::visit::{Nothing, Posted, Visit};
 use crate::domain::session::{AuthLevel, Reason};
 use crate::domain::user::Role;
+use crate::services::Refusal;
 use crate::services::auth::{self, Login, Opened, SessionRequest};
-use crate::services::{Refusal, admin};
 use crate::telemetry::SECURITY;
 
 #[derive(Template)]
@@ -28,7 +28,7 @@ struct SignInPage {
 /// GET sign_in: says why one has to, where that is known.
 pub async fn form(visit: Visit) -> HttpResponse {
     let mut f = visit.frame();
-    f.done = because(f.m, visit.request.query_string());
+    f.done = because(&visit, f.m).await;
     let page = SignInPage {
         f,
         email: String::new(),
@@ -36,12 +36,13 @@ pub async fn form(visit: Visit) -> HttpResponse {
     show(StatusCode::OK, &page)
 }
 
-fn because(m: &Messages, query: &str) -> Option<String> {
-    match query.strip_prefix("because=")? {
-        "expired" => Some(m.sess_expired.to_owned()),
-        "signed_out" => Some(m.done_signed_out.to_owned()),
-        "signed_up" => Some(m.done_signed_up.to_owned()),
-        other => Reason::parse(other).map(|reason| fill(m.sess_ended, m.reason(reason))),
+/// Why the session that the browser still presents is over: no link can claim that.
+async fn because(visit: &Visit, m: &Messages) -> Option<String> {
+    let presented = visit.presented();
+    match presented.authenticate(&visit.context, false).await {
+        Err(Refusal::SessionExpired) => Some(m.ended(Reason::Expired)),
+        Err(Refusal::SessionRevoked(reason)) => Some(m.ended(reason)),
+        _ => None,
     }
 }
 
@@ -71,16 +72,8 @@ pub async fn sign_in(visit: Visit, posted: Posted<SignIn>) -> HttpResponse {
             response
         }
         Err(error) => {
-            let mut f = visit.frame();
-            f.problem = Some(explain(f.m, &error));
-            let status = error.code().0;
-            log::warn!(target: SECURITY, request_id = RequestId::of(&visit.request), code = error.code().1; "sign-in refused");
-            // A 401 would demand a challenge that browsers show as a window of their own.
-            let status = match status {
-                StatusCode::UNAUTHORIZED => StatusCode::FORBIDDEN,
-                other => other,
-            };
-            show(status, &SignInPage { f, email: typed })
+            let f = visit.frame().with(Some(&error));
+            refuse(error, &SignInPage { f, email: typed })
         }
     }
 }
@@ -97,18 +90,23 @@ async fn enter(visit: &Visit, fields: SignIn) -> Result<Opened, ApiError> {
             client: visit.client.clone(),
         },
         presented: presented.tokens,
+        role: visit.frame().is_admin().then_some(Role::Admin),
     };
     let opened = auth::login(&visit.context, login).await?;
     let (user, session) = (opened.user.id, opened.session.id);
-    if visit.frame().is_admin() && opened.user.role != Role::Admin {
-        // Nothing stays behind of a session that nobody asked for.
-        auth::logout(&visit.context, &[opened.token], &visit.client).await?;
-        let what = "POST /admin/sign_in".to_owned();
-        admin::deny(&visit.context, user, session, &visit.client, what).await?;
-        return Err(Refusal::Forbidden.into());
-    }
     log::info!(target: SECURITY, request_id = RequestId::of(&visit.request), user, session:%; "logged in");
     Ok(opened)
+}
+
+/// The form, with what has just been done.
+pub fn told(visit: &Visit, done: impl Fn(&Messages) -> String) -> HttpResponse {
+    let mut f = visit.frame();
+    f.done = Some(done(f.m));
+    let page = SignInPage {
+        f,
+        email: String::new(),
+    };
+    show(StatusCode::OK, &page)
 }
 
 /// POST sign_out
@@ -124,21 +122,23 @@ pub async fn sign_out(visit: Visit, posted: Posted<Nothing>) -> HttpResponse {
         return visit.fail(error);
     }
     match auth::logout(&visit.context, &presented.tokens, &visit.client).await {
-        Ok(_) => leave(&visit, "signed_out"),
+        Ok(_) => leave(&visit, |m| m.done_signed_out.to_owned()),
         Err(refusal) => visit.fail(refusal.into()),
     }
 }
 
-/// Takes the cookie away and leads to the entrance.
-pub fn leave(visit: &Visit, because: &str) -> HttpResponse {
-    let mut response = HttpResponse::SeeOther();
-    let to = format!("{}/sign_in?because={because}", visit.frame().base);
-    response.insert_header(("Location", to));
+/// Takes the cookie away and shows the entrance.
+pub fn leave(visit: &Visit, done: impl Fn(&Messages) -> String) -> HttpResponse {
+    let mut cleared = HttpResponse::Ok();
     clear_cookie(
-        &mut response,
+        &mut cleared,
         &visit.context,
         &visit.presented(),
         &visit.request,
     );
-    response.finish()
+    let mut response = told(visit, done);
+    for (name, value) in cleared.finish().headers() {
+        response.headers_mut().append(name.clone(), value.clone());
+    }
+    response
 }

@@ -1,4 +1,6 @@
-//! What every page has: language, frame, headers, confirmations and errors.
+//! What every page has: language, frame, headers and errors.
+
+use std::borrow::Borrow;
 
 use actix_web::body::BoxBody;
 use actix_web::http::{StatusCode, header};
@@ -8,8 +10,9 @@ use askama::Template;
 use constant_time_eq::constant_time_eq;
 
 use super::super::error::ApiError;
-use super::messages::{Messages, fill};
-use super::{ADMIN, assets};
+use super::explain::explain;
+use super::messages::{Messages, counted, fill, grouped};
+use super::{ACCOUNT, ADMIN, assets};
 use crate::context::Context;
 use crate::domain::token::{SessionHash, hex_sha256};
 use crate::services::Refusal;
@@ -40,6 +43,8 @@ pub struct Frame {
     pub problem: Option<String>,
     /// Whether there is a page to make an account.
     pub sign_up: bool,
+    /// Whether there are pages for users.
+    pub has_account: bool,
 }
 
 impl Frame {
@@ -61,12 +66,34 @@ impl Frame {
             done: None,
             problem: None,
             sign_up: context.config.sign_up_enabled,
+            has_account: context.config.pages.account,
         }
     }
 
     /// Whether this is the administrators' part.
     pub fn is_admin(&self) -> bool {
         self.base == ADMIN
+    }
+
+    /// A number, as people read it.
+    pub fn n(&self, number: impl Borrow<i64>) -> String {
+        grouped(*number.borrow())
+    }
+
+    /// The least length of a password.
+    pub fn least(&self, characters: impl Borrow<usize>) -> String {
+        fill(self.m.password_least, characters.borrow())
+    }
+
+    /// A text about a number of things.
+    pub fn counted(&self, text: impl AsRef<str>, number: impl Borrow<i64>) -> String {
+        counted(text.as_ref(), *number.borrow())
+    }
+
+    /// The same page with what did not work.
+    pub fn with(mut self, error: Option<&ApiError>) -> Self {
+        self.problem = error.map(|error| explain(self.m, error));
+        self
     }
 
     /// As an entry of the navigation has it.
@@ -82,7 +109,7 @@ impl Frame {
 }
 
 /// Ties a text to a session: only who knows the session's hash could have made it.
-fn bound(hash: &SessionHash, purpose: &str) -> String {
+pub(super) fn bound(hash: &SessionHash, purpose: &str) -> String {
     let text = format!("{}\n{purpose}", hash.as_str());
     String::from_utf8_lossy(&hex_sha256(text.as_bytes())).into_owned()
 }
@@ -97,70 +124,36 @@ pub fn is_form_token(hash: &SessionHash, token: &str) -> bool {
     constant_time_eq(form_token(hash).as_bytes(), token.as_bytes())
 }
 
-/// Something done, as the page after a form tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
-    SessionsEnded(usize),
-    PartEnded(usize),
-    UserDisabled(usize),
-    UserEnabled,
-    Cleaned(i64),
-    Renamed,
-    PasswordChanged,
-}
-
-impl Done {
-    fn parts(self) -> (&'static str, i64) {
-        let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-        match self {
-            Self::SessionsEnded(n) => ("sessions_ended", count(n)),
-            Self::PartEnded(n) => ("part_ended", count(n)),
-            Self::UserDisabled(n) => ("user_disabled", count(n)),
-            Self::UserEnabled => ("user_enabled", 0),
-            Self::Cleaned(n) => ("cleaned", n),
-            Self::Renamed => ("renamed", 0),
-            Self::PasswordChanged => ("password_changed", 0),
-        }
-    }
-
-    /// For the address of the page that tells it; bound to the session, so that no link from
-    /// elsewhere can claim something.
-    pub fn query(self, hash: &SessionHash) -> String {
-        let (code, count) = self.parts();
-        let proof = bound(hash, &format!("done {code} {count}"));
-        format!("done={code}.{count}.{proof}")
-    }
-}
-
-/// What a page's address claims to have been done, if it is true.
-pub fn told(m: &Messages, hash: &SessionHash, query: &str) -> Option<String> {
-    let claim = query
-        .split('&')
-        .find_map(|pair| pair.strip_prefix("done="))?;
-    let (fact, proof) = claim.rsplit_once('.')?;
-    let (code, count) = fact.split_once('.')?;
-    let expected = bound(hash, &format!("done {code} {count}"));
-    if !constant_time_eq(expected.as_bytes(), proof.as_bytes()) {
-        return None;
-    }
-    let text = match code {
-        "sessions_ended" => m.done_session_ended,
-        "part_ended" => m.done_part_ended,
-        "user_disabled" => m.done_user_disabled,
-        "user_enabled" => m.done_user_enabled,
-        "cleaned" => m.done_cleaned,
-        "renamed" => m.done_renamed,
-        "password_changed" => m.done_password_changed,
-        _ => return None,
-    };
-    Some(fill(text, count))
-}
-
 /// Shows a page.
 pub fn show(status: StatusCode, page: &impl Template) -> HttpResponse {
     match page.render() {
         Ok(html) => dress(HttpResponse::new(status), html),
         Err(error) => ApiError::Refused(Refusal::Internal(error.to_string())).error_response(),
+    }
+}
+
+/// Shows a page again after what did not work: with the error's status and headers, and known to
+/// the log as any other error.
+pub fn refuse(error: ApiError, page: &impl Template) -> HttpResponse {
+    match page.render() {
+        Ok(html) => {
+            let mut response = dress(HttpResponse::from_error(error), html);
+            // A 401 would demand a challenge that browsers show as a window of their own.
+            if response.status() == StatusCode::UNAUTHORIZED {
+                *response.status_mut() = StatusCode::FORBIDDEN;
+                response.headers_mut().remove(header::WWW_AUTHENTICATE);
+            }
+            response
+        }
+        Err(error) => ApiError::Refused(Refusal::Internal(error.to_string())).error_response(),
+    }
+}
+
+/// Shows a page, whether something did not work or not.
+pub fn show_or_refuse(error: Option<ApiError>, page: &impl Template) -> HttpResponse {
+    match error {
+        Some(error) => refuse(error, page),
+        None => show(StatusCode::OK, page),
     }
 }
 
@@ -192,55 +185,24 @@ pub fn redirect(to: &str) -> HttpResponse {
 struct ErrorPage {
     f: Frame,
     message: String,
+    ways: Vec<(&'static str, &'static str)>,
 }
 
-/// A page that says what did not work; the log is told like for any other error.
+/// A page that says what did not work, and where to go from there.
 pub fn error(frame: Frame, error: ApiError) -> HttpResponse {
+    let m = frame.m;
+    let mut ways = match (&error, frame.is_admin()) {
+        (ApiError::Refused(Refusal::Forbidden), _) => vec![("/admin/sign_in", m.sign_in_admin)],
+        (_, true) => vec![(ADMIN, m.overview)],
+        (_, false) => vec![(ACCOUNT, m.devices)],
+    };
+    if matches!(error, ApiError::Refused(Refusal::Forbidden)) && frame.has_account {
+        ways.push((ACCOUNT, m.account));
+    }
     let page = ErrorPage {
-        message: explain(frame.m, &error),
+        message: explain(m, &error),
         f: frame,
+        ways,
     };
-    match page.render() {
-        Ok(html) => dress(HttpResponse::from_error(error), html),
-        Err(_render) => HttpResponse::from_error(error),
-    }
-}
-
-/// What did not work, and what to do.
-pub fn explain(m: &Messages, error: &ApiError) -> String {
-    let ApiError::Refused(refusal) = error else {
-        return match error {
-            ApiError::CrossOrigin => m.err_cross_origin,
-            ApiError::NotFound | ApiError::MethodNotAllowed(_) => m.err_not_found,
-            ApiError::Malformed(problem) => return fill(m.err_field, problem),
-            _ => m.err_other,
-        }
-        .to_owned();
-    };
-    match refusal {
-        Refusal::InvalidCredentials => m.err_credentials,
-        Refusal::Throttled { retry_after } => {
-            return fill(m.err_throttled, retry_after.num_seconds() + 1);
-        }
-        Refusal::EmailTaken => m.err_email_taken,
-        Refusal::SignUpDisabled => m.err_sign_up_disabled,
-        Refusal::PasswordRejected(rejection) => {
-            return fill(m.err_password_rejected, rejection.message());
-        }
-        Refusal::PasswordIncorrect => m.err_password_incorrect,
-        Refusal::PasswordNotSet => m.err_password_not_set,
-        Refusal::InvalidField { field, problem } => {
-            return fill(m.err_field, format!("{field} {problem}."));
-        }
-        Refusal::NotFound => m.err_not_found,
-        Refusal::Forbidden => m.err_forbidden,
-        Refusal::FilterTooBroad => m.err_too_broad,
-        Refusal::CountChanged => m.err_count_changed,
-        Refusal::ReauthenticationRequired { .. } => m.err_reauthenticate,
-        Refusal::SessionExpired => m.sess_expired,
-        Refusal::SessionRevoked(reason) => return fill(m.sess_ended, m.reason(*reason)),
-        Refusal::Unavailable(_) => m.err_unavailable,
-        _ => m.err_other,
-    }
-    .to_owned()
+    refuse(error, &page)
 }

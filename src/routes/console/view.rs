@@ -53,6 +53,8 @@ pub struct SessionRow {
     pub user_id: i64,
     pub owner: String,
     pub label: String,
+    /// As given, if any.
+    pub name: String,
     pub address: String,
     /// `active`, `expired` or `revoked`.
     pub state: &'static str,
@@ -84,6 +86,7 @@ impl SessionRow {
             id: session.id.to_string(),
             user_id: session.user_id,
             owner: email.map_or_else(id, str::to_owned),
+            name: session.device_label.clone().unwrap_or_default(),
             label: session
                 .device_label
                 .clone()
@@ -127,8 +130,8 @@ pub struct EventRow {
 }
 
 impl EventRow {
-    /// Of an event, as seen at `now`.
-    pub fn new(m: &Messages, event: Event, now: DateTime<Utc>) -> Self {
+    /// Of an event, as seen at `now` by a user, where it is to be said that it was that one.
+    pub fn new(m: &Messages, event: Event, now: DateTime<Utc>, viewer: Option<i64>) -> Self {
         let actor = m.actor(event.actor);
         Self {
             when: When::new(m, event.occurred_at, now),
@@ -148,6 +151,7 @@ impl EventRow {
             session_id: event.session_id.map(|id| id.to_string()),
             user_id: event.user_id,
             actor: match event.actor_id {
+                Some(_) if event.actor_id == viewer => m.you.to_owned(),
                 Some(id) => format!("{actor} #{id}"),
                 None => actor.to_owned(),
             },

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 
 use super::super::error::ApiError;
 use super::super::extractors::{ClientInfo, Presented, SameOrigin, context, read_body};
-use super::page::{self, Frame, form_token, is_form_token, redirect, told};
+use super::done::told;
+use super::page::{self, Frame, form_token, is_form_token, redirect};
 use super::{ACCOUNT, ADMIN};
 use crate::context::Context;
 use crate::domain::client::Client;
@@ -94,22 +95,17 @@ impl Visit {
 
     /// What a page that failed shows: the way to sign in where that helps, else what to do.
     pub fn fail(&self, error: ApiError) -> HttpResponse {
-        let because = match &error {
-            // Signing in anew clears up several cookies as well.
+        match &error {
+            // The page there says why; signing in anew clears up several cookies as well.
             ApiError::Refused(
-                Refusal::CredentialsMissing | Refusal::SessionUnknown | Refusal::SessionAmbiguous,
-            ) => "",
-            ApiError::Refused(Refusal::SessionExpired) => "?because=expired",
-            ApiError::Refused(Refusal::SessionRevoked(reason)) => {
-                return redirect(&format!(
-                    "{}/sign_in?because={}",
-                    self.base,
-                    reason.as_str()
-                ));
-            }
-            _ => return page::error(self.frame(), error),
-        };
-        redirect(&format!("{}/sign_in{because}", self.base))
+                Refusal::CredentialsMissing
+                | Refusal::SessionUnknown
+                | Refusal::SessionAmbiguous
+                | Refusal::SessionExpired
+                | Refusal::SessionRevoked(_),
+            ) => redirect(&format!("{}/sign_in", self.base)),
+            _ => page::error(self.frame(), error),
+        }
     }
 }
 

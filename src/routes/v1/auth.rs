@@ -14,6 +14,7 @@ use super::body::{RevokedBody, SignedInBody, UserBody, hand_over};
 use crate::context::Context;
 use crate::domain::cleanup::Trigger;
 use crate::domain::credentials::{Email, Password};
+use crate::domain::problem::Problem;
 use crate::domain::session::AuthLevel;
 use crate::domain::text::{MAX_LABEL_CHARS, display_text};
 use crate::services::auth::{self, Login, SessionRequest};
@@ -42,7 +43,7 @@ pub(in crate::routes) fn email(text: &str) -> Result<Email, Refusal> {
 /// A password that is to be checked against a hash; NUL is refused everywhere.
 pub(in crate::routes) fn password(field: &'static str, text: String) -> Result<Password, Refusal> {
     match text.contains('\0') {
-        true => Err(invalid(field)("must not hold NUL".to_owned())),
+        true => Err(invalid(field)(Problem::Nul)),
         false => Ok(Password::new(text)),
     }
 }
@@ -148,6 +149,7 @@ pub(in crate::routes) async fn login(
             client: client.0,
         },
         presented: presented.tokens,
+        role: None,
     };
     let opened = auth::login(&context, login).await?;
     let (user, session) = (opened.user.id, opened.session.id);
@@ -264,7 +266,7 @@ pub(in crate::routes) async fn change_password(
     }) = body;
     let current = password("current_password", current_password)?;
     let new = password("new_password", new_password)?;
-    let opened = auth::change_password(&context, &caller, current, new, client.0).await?;
+    let (opened, _) = auth::change_password(&context, &caller, current, new, client.0).await?;
     log::info!(target: SECURITY, request_id = RequestId::of(&request), user = opened.user.id; "password changed");
     Ok(hand_over(&context.config.cookie, form, opened))
 }

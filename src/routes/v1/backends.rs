@@ -17,6 +17,7 @@ use super::body::{RevokedBody, SignedInBody, hand_over};
 use crate::context::Context;
 use crate::domain::client::Client;
 use crate::domain::event::Actor;
+use crate::domain::problem::Problem;
 use crate::domain::session::{AuthLevel, Reason};
 use crate::domain::text::{MAX_LABEL_CHARS, MAX_NOTE_CHARS, display_text};
 use crate::domain::token::SessionToken;
@@ -140,19 +141,19 @@ pub(in crate::routes) struct IssueBody {
 impl IssueBody {
     fn check(self) -> Result<Issue, Refusal> {
         if self.user_id < 1 {
-            return Err(invalid("user_id")("must be 1 or greater".to_owned()));
+            return Err(invalid("user_id")(Problem::TooSmall));
         }
         let address = self.ip_address.map(|text| {
             text.trim()
                 .parse::<IpAddr>()
-                .map_err(|_no_address| invalid("ip_address")("must be an IP address".to_owned()))
+                .map_err(|_no_address| invalid("ip_address")(Problem::NotAnAddress))
         });
         if self
             .user_agent
             .as_deref()
             .is_some_and(|text| text.contains('\0'))
         {
-            return Err(invalid("user_agent")("must not hold NUL".to_owned()));
+            return Err(invalid("user_agent")(Problem::Nul));
         }
         let label = self
             .device_label

@@ -2,6 +2,7 @@
 
 use super::{Administrator, Page, search};
 use crate::context::Context;
+use crate::domain::problem::Problem;
 use crate::domain::search::UserFilter;
 use crate::domain::session::{Reason, Session};
 use crate::domain::user::User;
@@ -65,8 +66,7 @@ pub async fn disable_user(
     note: Option<String>,
 ) -> Result<usize> {
     if id == admin.user.id {
-        let problem = "must not be your own account";
-        return Err(refusal::invalid("id")(problem.to_owned()));
+        return Err(refusal::invalid("id")(Problem::OwnAccount));
     }
     crate::services::users::disable(context, id, admin.actor(), note).await
 }

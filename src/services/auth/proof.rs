@@ -78,7 +78,8 @@ async fn prove(
     })
 }
 
-/// Changes the password: every session ends, and the caller gets a new one in their place.
+/// Changes the password: every session ends, and the caller gets a new one in their place. Tells
+/// how many ended, the caller's old one among them.
 ///
 /// # Errors
 /// `PasswordIncorrect`, `PasswordNotSet`, `PasswordRejected`, `Throttled`, `SessionRevoked` where
@@ -89,7 +90,7 @@ pub async fn change_password(
     current: Password,
     new: Password,
     client: Client,
-) -> Result<Opened> {
+) -> Result<(Opened, usize)> {
     let proved = prove(context, caller, current, &client).await?;
     let email = proved
         .email
@@ -134,16 +135,19 @@ pub async fn change_password(
             ..Subject::default()
         };
         session_events::record(conn, EventKind::PasswordChanged, actor, &subject)?;
-        endings::end_all(conn, user.id, Reason::PasswordChanged, None, actor, None)?;
+        let ended = endings::end_all(conn, user.id, Reason::PasswordChanged, None, actor, None)?;
         let opened = open_session(conn, &context_, &user, &request, &new_token, actor)?;
-        Ok(Some((user, opened)))
+        Ok(Some((user, opened, ended)))
     });
     match changed.await? {
-        Some((user, session)) => Ok(Opened {
-            user,
-            session,
-            token,
-        }),
+        Some((user, session, ended)) => {
+            let opened = Opened {
+                user,
+                session,
+                token,
+            };
+            Ok((opened, ended))
+        }
         None => Err(why_ended(context, caller).await),
     }
 }

@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::Query;
 use askama::Template;
 
-use super::super::super::filters::EventQuery;
+use super::super::super::filters::{EventQuery, TimeInput};
 use super::super::page::{Frame, show};
 use super::super::view::{Choice, EventRow, choices};
 use super::super::visit::Visit;
@@ -28,6 +28,10 @@ struct ListPage {
 }
 
 impl ListPage {
+    fn time(&self, field: &Option<String>) -> TimeInput {
+        TimeInput::new(field)
+    }
+
     fn value<'a>(&self, field: &'a Option<String>) -> &'a str {
         field.as_deref().unwrap_or_default()
     }
@@ -48,7 +52,7 @@ pub async fn list(visit: Visit) -> HttpResponse {
             rows: found
                 .items
                 .into_iter()
-                .map(|event| EventRow::new(m, event, now))
+                .map(|event| EventRow::new(m, event, now, None))
                 .collect(),
             kinds: choices(EventKind::ALL, EventKind::as_str, |k| m.kind(k), &q.kind),
             reasons: choices(Reason::ALL, Reason::as_str, |r| m.reason(r), &q.reason),

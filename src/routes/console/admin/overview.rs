@@ -5,7 +5,8 @@ use actix_web::http::StatusCode;
 use askama::Template;
 
 use super::super::charts::Charts;
-use super::super::page::{Done, Frame, redirect, show};
+use super::super::done::Done;
+use super::super::page::{Frame, redirect, show};
 use super::super::view::When;
 use super::super::visit::{Nothing, Posted, Visit};
 use crate::domain::cleanup::{Report, Trigger};
@@ -46,7 +47,7 @@ impl RunRow {
         };
         Self {
             started: When::new(m, run.started_at, now),
-            trigger: run.trigger.as_str(),
+            trigger: m.trigger(run.trigger),
             run,
             outcome,
             tone,

@@ -9,8 +9,9 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::super::error::ApiError;
-use super::super::super::filters::SessionQuery;
-use super::super::page::{Done, Frame, redirect, show};
+use super::super::super::filters::{SessionQuery, TimeInput};
+use super::super::done::Done;
+use super::super::page::{Frame, redirect, show};
 use super::super::view::{Choice, EventRow, SessionRow, choices};
 use super::super::visit::{Posted, Visit};
 use super::note;
@@ -35,6 +36,10 @@ struct ListPage {
 }
 
 impl ListPage {
+    fn time(&self, field: &Option<String>) -> TimeInput {
+        TimeInput::new(field)
+    }
+
     fn value<'a>(&self, field: &'a Option<String>) -> &'a str {
         field.as_deref().unwrap_or_default()
     }
@@ -72,7 +77,8 @@ async fn try_list(visit: &Visit) -> Result<HttpResponse, ApiError> {
         Err(ApiError::Refused(
             refusal @ (Refusal::InvalidField { .. } | Refusal::FilterTooBroad),
         )) => {
-            f.problem = Some(super::super::page::explain(f.m, &refusal.into()));
+            let error = refusal.into();
+            f = f.with(Some(&error));
             Page {
                 items: Vec::new(),
                 next: None,
@@ -153,7 +159,7 @@ pub async fn show_session(visit: Visit, path: Path<String>) -> HttpResponse {
             events: found
                 .events
                 .into_iter()
-                .map(|event| EventRow::new(m, event, now))
+                .map(|event| EventRow::new(m, event, now, None))
                 .collect(),
             f,
         };

@@ -7,7 +7,8 @@ use askama::Template;
 
 use super::super::super::error::ApiError;
 use super::super::super::filters::UserQuery;
-use super::super::page::{Done, Frame, redirect, show};
+use super::super::done::Done;
+use super::super::page::{Frame, redirect, show};
 use super::super::view::{SessionRow, UserRow};
 use super::super::visit::{Posted, Visit};
 use super::note;

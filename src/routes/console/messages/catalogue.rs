@@ -1,17 +1,14 @@
 //! Every text of the pages, in every language: the one catalogue. A text that is missing in one
 //! language does not compile.
 
-use crate::domain::event::{ActorKind, EventKind};
-use crate::domain::search::State;
-use crate::domain::session::Reason;
-
 macro_rules! catalogue {
     ($($key:ident: $en:literal / $ja:literal,)+) => {
-        /// The texts of one language; `{}` stands for a number or a name.
+        /// The texts of one language; `{}` stands for a number or a name. Where one and several
+        /// are told in different words, `|` stands between them.
         #[derive(Debug)]
         pub struct Messages { $(pub $key: &'static str,)+ }
-        static EN: Messages = Messages { $($key: $en,)+ };
-        static JA: Messages = Messages { $($key: $ja,)+ };
+        pub(super) static EN: Messages = Messages { $($key: $en,)+ };
+        pub(super) static JA: Messages = Messages { $($key: $ja,)+ };
     };
 }
 
@@ -19,12 +16,14 @@ catalogue! {
     lang: "en" / "ja",
     skip: "Skip to content" / "本文へ移動",
     sign_in: "Sign in" / "サインイン",
+    sign_in_admin: "Sign in as an administrator" / "管理者としてサインイン",
     sign_out: "Sign out" / "サインアウト",
     sign_up: "Create an account" / "アカウントを作成",
     email: "E-mail" / "メールアドレス",
     password: "Password" / "パスワード",
     new_password: "New password" / "新しいパスワード",
     current_password: "Current password" / "現在のパスワード",
+    password_least: "At least {} characters." / "{} 文字以上。",
     remember_me: "Keep me signed in on this device" / "この端末でサインインしたままにする",
     no_account: "No account yet?" / "アカウントをお持ちでない場合",
     have_account: "Already have an account?" / "アカウントをお持ちの場合",
@@ -43,9 +42,9 @@ catalogue! {
     device: "Device" / "端末",
     history: "History" / "履歴",
     active_now: "Active sessions" / "有効なセッション",
-    logins_today: "Log-ins today" / "本日のログイン",
-    failures_today: "Failed log-ins today" / "本日のログイン失敗",
-    endings_today: "Sessions ended today" / "本日終了したセッション",
+    logins_today: "Log-ins today (UTC)" / "本日のログイン (UTC)",
+    failures_today: "Failed log-ins today (UTC)" / "本日のログイン失敗 (UTC)",
+    endings_today: "Sessions ended today (UTC)" / "本日終了したセッション (UTC)",
     per_day: "Log-ins per day" / "日別ログイン数",
     logins: "Log-ins" / "ログイン",
     failures: "Failures" / "失敗",
@@ -71,6 +70,8 @@ catalogue! {
     auth_password: "Password" / "パスワード",
     auth_mfa: "Second factor" / "二要素認証",
     user_id: "User id" / "ユーザーID",
+    page: "Page" / "ページ",
+    page_length: "Rows on a page" / "1ページの行数",
     session_id: "Session id" / "セッションID",
     created_after: "Begun after (UTC)" / "開始日時 以降 (UTC)",
     created_before: "Begun before (UTC)" / "開始日時 以前 (UTC)",
@@ -96,9 +97,10 @@ catalogue! {
     end_all_of_user: "End all of this user's sessions" / "このユーザーの全セッションを終了",
     end_matching: "End all that match…" / "一致するものをすべて終了…",
     preview_title: "End all that match?" / "一致するセッションをすべて終了しますか？",
-    preview_sessions: "sessions would end" / "件のセッションが終了します",
-    preview_users: "users would be signed out there" / "人のユーザーが対象です",
+    preview_sessions: "session would end|sessions would end" / "件のセッションが終了します",
+    preview_users: "user would be signed out there|users would be signed out there" / "人のユーザーが対象です",
     preview_own: "Your own session stays. Sessions that begin from now on stay as well." / "ご自身のセッションと、これ以降に開始されたセッションは終了しません。",
+    preview_filter: "The filter" / "絞り込みの条件",
     preview_everything: "There is no filter: this is everybody." / "絞り込みがありません。全員が対象です。",
     preview_confirm: "End them" / "終了する",
     cancel: "Cancel" / "キャンセル",
@@ -121,6 +123,7 @@ catalogue! {
     when: "When" / "日時",
     what: "What" / "内容",
     by: "By" / "実行者",
+    you: "You" / "ご本人",
     kind: "Kind" / "種類",
     actor_user: "User" / "ユーザー",
     actor_admin: "Administrator" / "管理者",
@@ -138,11 +141,15 @@ catalogue! {
     run_purged: "Deleted" / "削除",
     run_addresses: "Addresses" / "アドレス",
     run_events: "Events" / "イベント",
+    trigger_http: "Request" / "リクエスト",
+    trigger_schedule: "Schedule" / "スケジュール",
+    trigger_cli: "Command line" / "コマンドライン",
     outcome: "Outcome" / "結果",
     run_complete: "Complete" / "完了",
     run_partial: "Time ran out; the next run goes on" / "時間切れ。次回に続行します",
     run_failed: "Failed" / "失敗",
     run_running: "Running" / "実行中",
+    run_stopped: "Stopped before its end" / "途中で停止",
     rename: "Rename" / "名前を変更",
     name: "Name" / "名前",
     save: "Save" / "保存",
@@ -152,34 +159,64 @@ catalogue! {
     end_all_help: "This device too." / "この端末も含まれます。",
     change_password: "Change password" / "パスワードを変更",
     change_password_help: "Every other device is signed out." / "他の端末はすべてサインアウトされます。",
+    confirm: "Confirm with your password" / "パスワードで確認",
+    confirm_help: "You signed in some time ago. Enter your password, then repeat what you wanted to do." / "サインインから時間が経っています。パスワードを入力してから、もう一度操作してください。",
+    confirm_button: "Confirm" / "確認",
     done_signed_out: "You are signed out." / "サインアウトしました。",
+    done_ended_everywhere: "Signed out everywhere; sessions ended: {}." / "すべての端末でサインアウトし、{} 件のセッションを終了しました。",
+    done_confirmed: "Confirmed. Repeat what you wanted to do." / "確認しました。もう一度操作してください。",
     done_session_ended: "Sessions ended: {}." / "{} 件のセッションを終了しました。",
     done_part_ended: "Sessions ended: {}. More remain; end the rest." / "{} 件のセッションを終了しました。残りがあるため、再度実行してください。",
     done_user_disabled: "Account disabled; sessions ended: {}." / "アカウントを無効にし、{} 件のセッションを終了しました。",
     done_user_enabled: "Account enabled." / "アカウントを有効にしました。",
     done_cleaned: "Cleanup done; rows worked on: {}." / "クリーンアップ完了。{} 行を処理しました。",
     done_renamed: "Renamed." / "名前を変更しました。",
-    done_password_changed: "Password changed; every other device is signed out." / "パスワードを変更し、他の端末をサインアウトしました。",
+    done_password_changed: "Password changed; other devices signed out: {}." / "パスワードを変更し、他の端末 {} 台をサインアウトしました。",
     done_signed_up: "Account made. Sign in now." / "アカウントを作成しました。サインインしてください。",
     err_title: "That did not work" / "処理できませんでした",
     err_credentials: "E-mail and password do not fit. Check both and try again." / "メールアドレスまたはパスワードが正しくありません。",
-    err_throttled: "Too many attempts. Wait {} seconds, then try again." / "試行回数が多すぎます。{} 秒後にもう一度お試しください。",
+    err_throttled: "Too many attempts. Wait 1 second, then try again.|Too many attempts. Wait {} seconds, then try again." / "試行回数が多すぎます。{} 秒後にもう一度お試しください。",
     err_email_taken: "There is an account with this e-mail already. Sign in instead." / "このメールアドレスは登録済みです。サインインしてください。",
     err_sign_up_disabled: "Accounts are not made here. Ask your administrator." / "ここではアカウントを作成できません。管理者にお問い合わせください。",
-    err_password_rejected: "Choose another password: {}" / "別のパスワードを選んでください: {}",
+    err_password_rejected: "Choose another password. {}" / "別のパスワードを選んでください。{}",
     err_password_incorrect: "The current password is not right. Nothing was changed." / "現在のパスワードが正しくありません。変更されていません。",
     err_password_not_set: "This account has no password here." / "このアカウントにはパスワードがありません。",
-    err_field: "Check the field {}" / "入力内容をご確認ください: {}",
+    err_field: "{}: {}" / "{}: {}",
+    err_malformed: "What was sent is incomplete or not well-formed. Open the page again and repeat." / "送信内容が不完全か、形式が正しくありません。ページを開き直してもう一度お試しください。",
+    err_method: "This address cannot be used in that way. Start again from the page." / "このアドレスはその方法では利用できません。ページからやり直してください。",
+    err_too_large: "That was too much text. Shorten it and try again." / "送信内容が大きすぎます。短くしてもう一度お試しください。",
+    err_media_type: "This was not sent by a form of these pages. Open the page again and repeat." / "このページのフォームから送信されていません。ページを開き直してもう一度お試しください。",
+    err_slow: "The form did not arrive in time. Check the connection and try again." / "フォームの受信が時間切れになりました。接続を確認してもう一度お試しください。",
+    err_ambiguous: "Several sessions were presented at once. Sign in again." / "複数のセッションが同時に送信されました。再度サインインしてください。",
+    err_user_disabled: "This account is disabled." / "このアカウントは無効です。",
+    p_empty: "Fill this in." / "入力してください。",
+    p_too_long: "At most {} characters." / "{} 文字以内で入力してください。",
+    p_unprintable: "Control and invisible characters are not allowed." / "制御文字や見えない文字は使えません。",
+    p_email: "Write an e-mail address such as name@example.com." / "name@example.com のようなメールアドレスを入力してください。",
+    p_number: "Write a whole number." / "整数を入力してください。",
+    p_between: "Write a whole number from 1 to {}." / "1 から {} までの整数を入力してください。",
+    p_time: "Write a time such as 2026-11-30T09:00:00Z, or a date." / "2026-11-30T09:00:00Z のような日時、または日付を入力してください。",
+    p_one_of: "Choose one of the list." / "一覧から選んでください。",
+    p_network: "Write an address or a network such as 203.0.113.0/24." / "203.0.113.0/24 のようなアドレスまたはネットワークを入力してください。",
+    p_session_id: "Write the whole id of a session." / "セッションIDをすべて入力してください。",
+    p_page: "There is no such page. Begin at the first." / "そのページはありません。最初からご覧ください。",
+    p_own_account: "This is your own account; you cannot disable it here." / "ご自身のアカウントは無効にできません。",
+    rej_short: "It must have at least {} characters." / "{} 文字以上にしてください。",
+    rej_long: "It must have at most {} characters." / "{} 文字以内にしてください。",
+    rej_common: "This one is on lists of common passwords." / "よく使われるパスワードの一覧にあります。",
+    rej_context: "This one is too close to the e-mail or the name of the service." / "メールアドレスやサービス名に近すぎます。",
     err_not_found: "There is nothing here. It may have been deleted; go back to the list." / "見つかりません。削除された可能性があります。一覧へお戻りください。",
-    err_forbidden: "Only administrators may see this. The attempt was recorded." / "管理者のみ閲覧できます。この操作は記録されました。",
+    err_forbidden: "Only administrators may see this. The attempt was recorded. Sign in as an administrator, or go to your account." / "管理者のみ閲覧できます。この操作は記録されました。管理者としてサインインするか、ご自身のアカウントへお進みください。",
     err_cross_origin: "This form was sent from elsewhere or is out of date. Open the page again and repeat." / "フォームが無効または期限切れです。ページを開き直してもう一度お試しください。",
     err_too_broad: "This filter takes too long. Narrow it: name a user, or a shorter time." / "検索に時間がかかりすぎます。ユーザーや期間を絞ってください。",
     err_count_changed: "More sessions match now than were counted. Look again, then repeat." / "対象の件数が増えました。もう一度確認してください。",
-    err_reauthenticate: "Sign out and in again first: this needs a fresh password." / "再度サインインしてから実行してください。",
+    err_reauthenticate: "This needs your password once more." / "続けるには、もう一度パスワードが必要です。",
     err_unavailable: "The service cannot answer at the moment. Try again shortly." / "ただいま応答できません。しばらくしてからお試しください。",
     err_other: "Something went wrong on our side. Try again, and tell the operator if it stays." / "問題が発生しました。解消しない場合は運営者にお知らせください。",
     sess_expired: "Your session has expired. Sign in again." / "セッションの有効期限が切れました。再度サインインしてください。",
     sess_ended: "Your session has ended: {}. Sign in again." / "セッションが終了しました ({})。再度サインインしてください。",
+    sess_disabled: "Your account is disabled. Ask your administrator." / "アカウントは無効です。管理者にお問い合わせください。",
+    sess_deleted: "Your account has been deleted." / "アカウントは削除されました。",
     ago_now: "just now" / "たった今",
     ago_minutes: "{} min ago" / "{} 分前",
     ago_hours: "{} h ago" / "{} 時間前",
@@ -212,108 +249,4 @@ catalogue! {
     k_user_enabled: "Account enabled" / "アカウント有効化",
     k_user_deleted: "Account deleted" / "アカウント削除",
     k_access_denied: "Access denied" / "アクセス拒否",
-}
-
-impl Messages {
-    /// The language that a browser prefers, of those there are; English where it says nothing.
-    pub fn preferred(accept_language: &str) -> &'static Self {
-        let mut best: (&'static Self, f32) = (&EN, 0.0);
-        for item in accept_language.split(',') {
-            let mut parts = item.split(';').map(str::trim);
-            let tag = parts.next().unwrap_or_default().to_ascii_lowercase();
-            let quality = parts
-                .find_map(|part| part.strip_prefix("q="))
-                .map_or(1.0, |q| q.parse().unwrap_or(0.0));
-            let language = match tag.split('-').next() {
-                Some("ja") => &JA,
-                Some("en" | "*") => &EN,
-                _ => continue,
-            };
-            if quality > best.1 {
-                best = (language, quality);
-            }
-        }
-        best.0
-    }
-
-    /// A reason for an ending.
-    pub fn reason(&self, reason: Reason) -> &'static str {
-        match reason {
-            Reason::UserLogout => self.r_user_logout,
-            Reason::LogoutAll => self.r_logout_all,
-            Reason::LogoutOthers => self.r_logout_others,
-            Reason::DeviceRevoked => self.r_device_revoked,
-            Reason::PasswordChanged => self.r_password_changed,
-            Reason::Expired => self.r_expired,
-            Reason::Superseded => self.r_superseded,
-            Reason::SessionLimit => self.r_session_limit,
-            Reason::AdminRevoked => self.r_admin_revoked,
-            Reason::UserDisabled => self.r_user_disabled,
-            Reason::UserDeleted => self.r_user_deleted,
-            Reason::ServiceRevoked => self.r_service_revoked,
-        }
-    }
-
-    /// What happened.
-    pub fn kind(&self, kind: EventKind) -> &'static str {
-        match kind {
-            EventKind::SessionCreated => self.k_session_created,
-            EventKind::SessionRevoked => self.k_session_revoked,
-            EventKind::SessionExpired => self.k_session_expired,
-            EventKind::SessionRotated => self.k_session_rotated,
-            EventKind::Reauthenticated => self.k_reauthenticated,
-            EventKind::LoginFailed => self.k_login_failed,
-            EventKind::UserCreated => self.k_user_created,
-            EventKind::PasswordChanged => self.k_password_changed,
-            EventKind::UserDisabled => self.k_user_disabled,
-            EventKind::UserEnabled => self.k_user_enabled,
-            EventKind::UserDeleted => self.k_user_deleted,
-            EventKind::AccessDenied => self.k_access_denied,
-        }
-    }
-
-    /// Who did it.
-    pub fn actor(&self, actor: ActorKind) -> &'static str {
-        match actor {
-            ActorKind::User => self.actor_user,
-            ActorKind::Admin => self.actor_admin,
-            ActorKind::Service => self.actor_service,
-            ActorKind::System => self.actor_system,
-        }
-    }
-
-    /// A session's state.
-    pub fn state(&self, state: State) -> &'static str {
-        match state {
-            State::Active => self.active,
-            State::Expired => self.expired,
-            State::Revoked => self.revoked,
-        }
-    }
-}
-
-/// A text with its `{}` filled in.
-pub fn fill(text: &str, value: impl std::fmt::Display) -> String {
-    text.replacen("{}", &value.to_string(), 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_preferred_language_is_the_one_with_the_greatest_quality() {
-        for (header, lang) in [
-            ("", "en"),
-            ("ja", "ja"),
-            ("ja-JP,ja;q=0.9,en;q=0.8", "ja"),
-            ("en-US,en;q=0.9,ja;q=0.8", "en"),
-            ("fr-FR,ja;q=0.4,en;q=0.3", "ja"),
-            ("fr", "en"),
-            ("ja;q=0,en;q=0", "en"),
-            ("ja;q=x;;,,=", "en"),
-        ] {
-            assert_eq!(Messages::preferred(header).lang, lang, "{header}");
-        }
-    }
 }

@@ -1,0 +1,87 @@
+//! Filters of events.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Field, is_empty, limit, network, number, parsed, query_string, time};
+use crate::domain::problem::Problem;
+use crate::domain::search::{EventFilter, Window};
+use crate::services::Refusal;
+
+/// The query of a list of events.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub struct EventQuery {
+    /// About whom.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub user_id: Field,
+    /// About which session.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub session_id: Field,
+    /// What.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub kind: Field,
+    /// Why.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub reason: Field,
+    /// By whom.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub actor: Field,
+    /// From which network.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub ip: Field,
+    /// Not before.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub occurred_after: Field,
+    /// Before.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub occurred_before: Field,
+    /// Where the page begins.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub cursor: Field,
+    /// Rows on a page.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub limit: Field,
+}
+
+impl EventQuery {
+    /// The filter.
+    pub fn filter(&self) -> Result<EventFilter, Refusal> {
+        Ok(EventFilter {
+            user_id: number("user_id", &self.user_id)?,
+            session_id: parsed(
+                "session_id",
+                &self.session_id,
+                Problem::NotASessionId,
+                |t| Uuid::try_parse(t).ok(),
+            )?,
+            kind: one_of!("kind", &self.kind, crate::domain::event::EventKind)?,
+            reason: one_of!("reason", &self.reason, crate::domain::session::Reason)?,
+            actor: one_of!("actor", &self.actor, crate::domain::event::ActorKind)?,
+            network: network(&self.ip)?,
+            occurred: Window {
+                from: time("occurred_after", &self.occurred_after)?,
+                until: time("occurred_before", &self.occurred_before)?,
+            },
+        })
+    }
+
+    /// Where the page begins.
+    pub fn cursor(&self) -> Result<Option<i64>, Refusal> {
+        number("cursor", &self.cursor)
+    }
+
+    /// Rows on a page.
+    pub fn limit(&self) -> Result<u16, Refusal> {
+        limit(&self.limit)
+    }
+
+    /// The same query for the page that begins at `cursor`.
+    pub fn at(&self, cursor: Option<String>) -> String {
+        query_string(&Self {
+            cursor,
+            ..self.clone()
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! Filters of sessions.
+
+use actix_web::web::Data;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Field, is_empty, limit, network, number, parsed, query_string, text, time};
+use crate::context::Context;
+use crate::domain::credentials::Email;
+use crate::domain::problem::Problem;
+use crate::domain::search::{SessionFilter, Window};
+use crate::services::refusal::invalid;
+use crate::services::{Refusal, admin};
+
+/// The query of a list of sessions.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionQuery {
+    /// Whose, by id.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub user_id: Field,
+    /// Whose, by e-mail.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub email: Field,
+    /// In which state.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub state: Field,
+    /// Ended why.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub reason: Field,
+    /// From which network.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub ip: Field,
+    /// How strongly authenticated.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub auth_level: Field,
+    /// Begun not before.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub created_after: Field,
+    /// Begun before.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub created_before: Field,
+    /// Last seen not before.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub seen_after: Field,
+    /// Last seen before.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub seen_before: Field,
+    /// Where the page begins.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub cursor: Field,
+    /// Rows on a page.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub limit: Field,
+}
+
+impl SessionQuery {
+    /// The filter; `None` where it can match nothing, because nobody has the e-mail.
+    pub async fn filter(&self, context: &Data<Context>) -> Result<Option<SessionFilter>, Refusal> {
+        let mut filter = SessionFilter {
+            user_id: number("user_id", &self.user_id)?,
+            state: one_of!("state", &self.state, crate::domain::search::State)?,
+            reason: one_of!("reason", &self.reason, crate::domain::session::Reason)?,
+            network: network(&self.ip)?,
+            auth_level: one_of!(
+                "auth_level",
+                &self.auth_level,
+                crate::domain::session::AuthLevel
+            )?,
+            created: Window {
+                from: time("created_after", &self.created_after)?,
+                until: time("created_before", &self.created_before)?,
+            },
+            seen: Window {
+                from: time("seen_after", &self.seen_after)?,
+                until: time("seen_before", &self.seen_before)?,
+            },
+        };
+        if let Some(email) = text(&self.email) {
+            let email = Email::parse(email).map_err(invalid("email"))?;
+            let Some(user) = admin::user_of_email(context, email).await? else {
+                return Ok(None);
+            };
+            if filter.user_id.is_some_and(|id| id != user.id) {
+                return Ok(None);
+            }
+            filter.user_id = Some(user.id);
+        }
+        Ok(Some(filter))
+    }
+
+    /// Where the page begins.
+    pub fn cursor(&self) -> Result<Option<Uuid>, Refusal> {
+        parsed("cursor", &self.cursor, Problem::NotACursor, |t| {
+            Uuid::try_parse(t).ok()
+        })
+    }
+
+    /// Rows on a page.
+    pub fn limit(&self) -> Result<u16, Refusal> {
+        limit(&self.limit)
+    }
+
+    /// The same query for the page that begins at `cursor`.
+    pub fn at(&self, cursor: Option<String>) -> String {
+        query_string(&Self {
+            cursor,
+            ..self.clone()
+        })
+    }
+
+    /// Whether it restricts anything.
+    pub fn is_restricted(&self) -> bool {
+        let without_page = Self {
+            cursor: None,
+            limit: None,
+            ..self.clone()
+        };
+        !query_string(&without_page).is_empty()
+    }
+}
