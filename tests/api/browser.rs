@@ -141,7 +141,9 @@ async fn the_account_page_fits_a_phone_and_works_without_script() {
     browser.go(&app, "/account").await;
     browser.click(".actions details > summary").await;
     browser.click(".actions details button").await;
-    browser.sees("You are signed out.").await;
+    browser
+        .sees("Signed out everywhere; sessions ended: 1.")
+        .await;
     browser.finish().await;
 }
 

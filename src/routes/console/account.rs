@@ -17,7 +17,7 @@ use super::messages::counted;
 use super::page::{Frame, redirect, refuse, show, show_or_refuse};
 use super::view::{EventRow, SessionRow};
 use super::visit::{Nothing, Posted, Visit};
-use super::{ACCOUNT, at, entrance, not_found};
+use super::{ACCOUNT, at, confirm, entrance, not_found};
 use crate::domain::text::{MAX_LABEL_CHARS, display_text};
 use crate::services::refusal::invalid;
 use crate::services::sessions::{self, Scope};
@@ -61,6 +61,12 @@ pub fn scope() -> impl HttpServiceFactory {
             at("/history", "GET, HEAD")
                 .route(web::get().to(history))
                 .route(web::head().to(history)),
+        )
+        .service(
+            at("/confirm", "GET, HEAD, POST")
+                .route(web::get().to(confirm::form))
+                .route(web::head().to(confirm::form))
+                .route(web::post().to(confirm::confirm)),
         )
         .default_service(web::to(not_found))
 }

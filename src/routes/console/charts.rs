@@ -85,7 +85,7 @@ impl Charts {
         for count in daily {
             if let Some(reason) = count.reason {
                 *reasons.entry(reason).or_insert(0) += count.count;
-                if count.day.date_naive() == today {
+                if count.day.date_naive() == today && count.kind == EventKind::SessionRevoked {
                     endings_today += count.count;
                 }
             }

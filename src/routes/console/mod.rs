@@ -5,6 +5,7 @@ mod account;
 mod admin;
 mod assets;
 mod charts;
+mod confirm;
 mod done;
 mod entrance;
 mod explain;

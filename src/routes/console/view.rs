@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::messages::{Messages, fill};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::search::State;
-use crate::domain::session::{AuthLevel, Reason, Session, Verdict};
+use crate::domain::session::{Reason, Session, Verdict};
 use crate::domain::user::{Role, User};
 
 /// A time: how long ago, with the exact one beside it.
@@ -97,10 +97,7 @@ impl SessionRow {
             state: state.as_str(),
             state_text: m.state(state),
             reason: session.revoked_reason.map(|reason| m.reason(reason)),
-            auth_level: match session.auth_level {
-                AuthLevel::Password => m.auth_password,
-                AuthLevel::Mfa => m.auth_mfa,
-            },
+            auth_level: m.level(session.auth_level),
             remembered: session.remember_me,
             created: when(session.created_at),
             seen: when(session.last_seen_at),

@@ -104,6 +104,9 @@ impl Visit {
                 | Refusal::SessionExpired
                 | Refusal::SessionRevoked(_),
             ) => redirect(&format!("{}/sign_in", self.base)),
+            ApiError::Refused(Refusal::ReauthenticationRequired { .. }) if self.base == ACCOUNT => {
+                redirect("/account/confirm")
+            }
             _ => page::error(self.frame(), error),
         }
     }

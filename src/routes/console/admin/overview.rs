@@ -1,5 +1,7 @@
 //! What is going on, and the cleanup.
 
+use std::time::Duration;
+
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
@@ -21,6 +23,7 @@ const RUNS: u16 = 30;
 struct OverviewPage {
     f: Frame,
     active: i64,
+    today: String,
     c: Charts,
     last_run: Option<RunRow>,
     oldest: Option<When>,
@@ -37,10 +40,18 @@ struct RunRow {
 }
 
 impl RunRow {
-    fn new(f: &Frame, run: CleanupRun, now: chrono::DateTime<chrono::Utc>) -> Self {
+    fn new(
+        f: &Frame,
+        run: CleanupRun,
+        now: chrono::DateTime<chrono::Utc>,
+        budget: Duration,
+    ) -> Self {
         let m = f.m;
+        // Whoever was killed does not say so.
+        let is_overdue = (now - run.started_at).num_seconds() > stale_after(budget);
         let (outcome, tone) = match (&run.error, run.finished_at, run.complete) {
             (Some(_), _, _) => (m.run_failed, "bad"),
+            (None, None, _) if is_overdue => (m.run_stopped, "bad"),
             (None, None, _) => (m.run_running, "plain"),
             (None, Some(_), true) => (m.run_complete, "good"),
             (None, Some(_), false) => (m.run_partial, "plain"),
@@ -55,6 +66,17 @@ impl RunRow {
     }
 }
 
+/// Seconds after which a run that has not said anything has stopped.
+fn stale_after(budget: Duration) -> i64 {
+    i64::try_from(budget.as_secs().saturating_mul(2)).unwrap_or(i64::MAX)
+}
+
+/// The most time that any run gets.
+fn longest_budget(visit: &Visit) -> Duration {
+    let config = &visit.context.config.cleanup;
+    config.budget.max(config.http_budget)
+}
+
 /// GET /admin
 pub async fn show_overview(visit: Visit) -> HttpResponse {
     let shown = async {
@@ -62,15 +84,16 @@ pub async fn show_overview(visit: Visit) -> HttpResponse {
         let found = admin::statistics(&visit.context).await?;
         let runs = admin::cleanup_runs(&visit.context, None, 1).await?;
         let f = visit.frame_of(&admin.user, &admin.caller).at("overview");
-        let now = found.as_of;
+        let (now, budget) = (found.as_of, longest_budget(&visit));
         let page = OverviewPage {
             active: found.active,
+            today: now.format("%Y-%m-%d").to_string(),
             c: Charts::new(f.m, &found.daily, now),
             last_run: runs
                 .items
                 .into_iter()
                 .next()
-                .map(|run| RunRow::new(&f, run, now)),
+                .map(|run| RunRow::new(&f, run, now, budget)),
             oldest: found.oldest_ended.map(|time| When::new(f.m, time, now)),
             f,
         };
@@ -94,12 +117,12 @@ pub async fn cleanup_page(visit: Visit) -> HttpResponse {
         let due = cleanup::dry_run(&visit.context).await?;
         let runs = admin::cleanup_runs(&visit.context, None, RUNS).await?;
         let f = visit.frame_of(&admin.user, &admin.caller).at("cleanup");
-        let now = admin.caller.session.as_of;
+        let (now, budget) = (admin.caller.session.as_of, longest_budget(&visit));
         let page = CleanupPage {
             runs: runs
                 .items
                 .into_iter()
-                .map(|run| RunRow::new(&f, run, now))
+                .map(|run| RunRow::new(&f, run, now, budget))
                 .collect(),
             due,
             f,

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::super::super::error::ApiError;
 use super::super::super::filters::{SessionQuery, TimeInput};
 use super::super::done::Done;
+use super::super::messages::Messages;
 use super::super::page::{Frame, redirect, show};
 use super::super::view::{Choice, EventRow, SessionRow, choices};
 use super::super::visit::{Posted, Visit};
@@ -99,10 +100,7 @@ async fn try_list(visit: &Visit) -> Result<HttpResponse, ApiError> {
         levels: choices(
             AuthLevel::ALL,
             AuthLevel::as_str,
-            |level| match level {
-                AuthLevel::Password => m.auth_password,
-                AuthLevel::Mfa => m.auth_mfa,
-            },
+            |level| m.level(level),
             &q.auth_level,
         ),
         is_filtered: q.is_restricted(),
@@ -198,6 +196,42 @@ struct PreviewPage {
     as_of: String,
     query: String,
     is_filtered: bool,
+    filter: Vec<(&'static str, String)>,
+}
+
+/// A filter that is known to be well-formed, in words.
+fn in_words(m: &Messages, q: &SessionQuery) -> Vec<(&'static str, String)> {
+    let known = |text: &Option<String>, words: &dyn Fn(&str) -> Option<&'static str>| {
+        text.as_deref()
+            .and_then(|text| words(text.trim()))
+            .map(str::to_owned)
+    };
+    let set = [
+        (m.email, q.email.clone()),
+        (m.user_id, q.user_id.clone()),
+        (
+            m.state,
+            known(&q.state, &|t| State::parse(t).map(|s| m.state(s))),
+        ),
+        (
+            m.reason,
+            known(&q.reason, &|t| Reason::parse(t).map(|r| m.reason(r))),
+        ),
+        (m.address, q.ip.clone()),
+        (
+            m.auth_level,
+            known(&q.auth_level, &|t| AuthLevel::parse(t).map(|l| m.level(l))),
+        ),
+        (m.created_after, q.created_after.clone()),
+        (m.created_before, q.created_before.clone()),
+        (m.seen_after, q.seen_after.clone()),
+        (m.seen_before, q.seen_before.clone()),
+    ];
+    let filled = |(label, text): (_, Option<String>)| {
+        let text = text?.trim().to_owned();
+        (!text.is_empty()).then_some((label, text))
+    };
+    set.into_iter().filter_map(filled).collect()
 }
 
 /// GET sessions/end: how many it would be.
@@ -212,8 +246,10 @@ pub async fn preview(visit: Visit) -> HttpResponse {
             }
             None => (0, 0, String::new()),
         };
+        let f = visit.frame_of(&admin.user, &admin.caller).at("sessions");
         let page = PreviewPage {
-            f: visit.frame_of(&admin.user, &admin.caller).at("sessions"),
+            filter: in_words(f.m, &q),
+            f,
             sessions,
             users,
             as_of,
