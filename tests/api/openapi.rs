@@ -216,3 +216,36 @@ async fn schemathesis_finds_nothing_undescribed() {
         200
     );
 }
+
+/// Adds what a part of the description refers to.
+fn references<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(reference)) = fields.get("$ref") {
+                found.push(reference);
+            }
+            fields.values().for_each(|inner| references(inner, found));
+        }
+        Value::Array(items) => items.iter().for_each(|inner| references(inner, found)),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn whatever_the_description_refers_to_is_in_it() {
+    let app = TestApp::start().await;
+    let description = description(&app).await;
+    let mut found = Vec::new();
+    references(&description, &mut found);
+    assert!(found.len() > 20, "{found:?}");
+    for reference in found {
+        let place = reference.strip_prefix('#').expect("a place in it");
+        assert!(description.pointer(place).is_some(), "{reference}");
+    }
+    let users = &description["paths"]["/api/v1/admin/users"]["get"]["parameters"];
+    for parameter in users.as_array().unwrap() {
+        assert_eq!(parameter["required"], false, "{parameter}");
+        let kinds = parameter["schema"]["type"].to_string();
+        assert!(kinds.contains("\"string\""), "{parameter}");
+    }
+}

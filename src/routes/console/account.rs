@@ -8,20 +8,19 @@ use askama::Template;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::super::cookie;
 use super::super::error::ApiError;
 use super::super::filters::PageQuery;
-use super::super::v1::auth::{email, password};
+use super::super::v1::auth;
 use super::done::Done;
 use super::messages::counted;
 use super::page::{Frame, redirect, refuse, show, show_or_refuse};
 use super::view::{EventRow, SessionRow};
-use super::visit::{Nothing, Posted, Visit};
-use super::{ACCOUNT, at, confirm, entrance, not_found};
+use super::visit::{Member, Nothing, Posted, Visit};
+use super::{ACCOUNT, at, confirm, entrance, not_found, password};
 use crate::domain::text::{MAX_LABEL_CHARS, display_text};
 use crate::services::refusal::invalid;
 use crate::services::sessions::{self, Scope};
-use crate::services::{Refusal, auth};
+use crate::services::{self, Refusal};
 
 /// Events on a page.
 const EVENTS: u16 = 50;
@@ -53,9 +52,9 @@ pub fn scope() -> impl HttpServiceFactory {
         .service(at("/end_all", "POST").route(web::post().to(end_all)))
         .service(
             at("/password", "GET, HEAD, POST")
-                .route(web::get().to(password_form))
-                .route(web::head().to(password_form))
-                .route(web::post().to(change_password)),
+                .route(web::get().to(password::form))
+                .route(web::head().to(password::form))
+                .route(web::post().to(password::change)),
         )
         .service(
             at("/history", "GET, HEAD")
@@ -112,9 +111,9 @@ async fn sign_up(visit: Visit, posted: Posted<SignUp>) -> HttpResponse {
     };
     let typed = fields.email.clone();
     let made = async {
-        let address = email(&fields.email)?;
-        let secret = password("password", fields.password)?;
-        Ok(auth::sign_up(&visit.context, address, secret, &visit.client).await?)
+        let address = auth::email(&fields.email)?;
+        let secret = auth::password("password", fields.password)?;
+        Ok(services::auth::sign_up(&visit.context, address, secret, &visit.client).await?)
     };
     match made.await {
         Ok(_user) => entrance::told(&visit, |m| m.done_signed_up.to_owned()),
@@ -127,21 +126,53 @@ async fn sign_up(visit: Visit, posted: Posted<SignUp>) -> HttpResponse {
 struct DevicesPage {
     f: Frame,
     rows: Vec<SessionRow>,
+    /// The device whose new name was refused.
+    renaming: Option<Uuid>,
+}
+
+impl DevicesPage {
+    fn is_renaming(&self, row: &SessionRow) -> bool {
+        self.renaming.is_some_and(|id| row.id == id.to_string())
+    }
+}
+
+/// A name that was refused: whose, what was typed, and why.
+type Refused = (Uuid, String, ApiError);
+
+async fn devices_page(
+    visit: &Visit,
+    member: &Member,
+    refused: Option<Refused>,
+) -> Result<HttpResponse, ApiError> {
+    let found = sessions::list(&visit.context, &member.caller).await?;
+    let f = visit.frame_of(&member.user, &member.caller).at("devices");
+    let own = member.caller.session.id;
+    let mut rows: Vec<_> = found
+        .iter()
+        .map(|session| SessionRow::new(f.m, session, None, session.id == own))
+        .collect();
+    rows.sort_by_key(|row| !row.is_current);
+    let mut page = DevicesPage {
+        f,
+        rows,
+        renaming: None,
+    };
+    let Some((id, typed, error)) = refused else {
+        return Ok(show(StatusCode::OK, &page));
+    };
+    page.f = page.f.with(Some(&error));
+    page.renaming = Some(id);
+    if let Some(row) = page.rows.iter_mut().find(|row| row.id == id.to_string()) {
+        row.name = typed;
+    }
+    Ok(refuse(error, &page))
 }
 
 /// GET /account
 async fn devices(visit: Visit) -> HttpResponse {
     let shown = async {
         let member = visit.member().await?;
-        let found = sessions::list(&visit.context, &member.caller).await?;
-        let f = visit.frame_of(&member.user, &member.caller).at("devices");
-        let own = member.caller.session.id;
-        let mut rows: Vec<_> = found
-            .iter()
-            .map(|session| SessionRow::new(f.m, session, None, session.id == own))
-            .collect();
-        rows.sort_by_key(|row| !row.is_current);
-        Ok(show(StatusCode::OK, &DevicesPage { f, rows }))
+        devices_page(&visit, &member, None).await
     };
     shown.await.unwrap_or_else(|error| visit.fail(error))
 }
@@ -160,8 +191,15 @@ async fn rename(visit: Visit, path: Path<String>, posted: Posted<Rename>) -> Htt
     let renamed = async {
         let member = visit.member().await?;
         let fields = posted.0?.fields_of(&member.caller)?;
-        let label = display_text(&fields.name, MAX_LABEL_CHARS).map_err(invalid("name"))?;
-        sessions::rename(&visit.context, &member.caller, device_id(&path)?, label).await?;
+        let id = device_id(&path)?;
+        let label = match display_text(&fields.name, MAX_LABEL_CHARS) {
+            Ok(label) => label,
+            Err(problem) => {
+                let refused = (id, fields.name, invalid("name")(problem).into());
+                return devices_page(&visit, &member, Some(refused)).await;
+            }
+        };
+        sessions::rename(&visit.context, &member.caller, id, label).await?;
         let done = Done::Renamed.query(&member.caller.hash);
         Ok(redirect(&format!("{ACCOUNT}?{done}")))
     };
@@ -210,73 +248,6 @@ async fn end_others(visit: Visit, posted: Posted<Nothing>) -> HttpResponse {
 /// POST end_all
 async fn end_all(visit: Visit, posted: Posted<Nothing>) -> HttpResponse {
     end_many(visit, posted, Scope::All).await
-}
-
-#[derive(Template)]
-#[template(path = "account/password.html")]
-struct PasswordPage {
-    f: Frame,
-    min_length: usize,
-}
-
-/// GET password
-async fn password_form(visit: Visit) -> HttpResponse {
-    let shown = async {
-        let member = visit.member().await?;
-        let page = PasswordPage {
-            f: visit.frame_of(&member.user, &member.caller).at("password"),
-            min_length: visit.context.config.password.policy.min_length,
-        };
-        Ok(show(StatusCode::OK, &page))
-    };
-    shown.await.unwrap_or_else(|error| visit.fail(error))
-}
-
-#[derive(Deserialize)]
-struct ChangePassword {
-    current_password: String,
-    new_password: String,
-}
-
-/// POST password
-async fn change_password(visit: Visit, posted: Posted<ChangePassword>) -> HttpResponse {
-    let changed = async {
-        let member = visit.member().await?;
-        let fields = posted.0?.fields_of(&member.caller)?;
-        let changed = async {
-            let current = password("current_password", fields.current_password)?;
-            let new = password("new_password", fields.new_password)?;
-            let (caller, client) = (&member.caller, visit.client.clone());
-            auth::change_password(&visit.context, caller, current, new, client).await
-        };
-        match changed.await {
-            Ok((opened, ended)) => {
-                let config = &visit.context.config.cookie;
-                let set = cookie::set(config, &opened.user, &opened.session, &opened.token);
-                let done =
-                    Done::PasswordChanged(ended.saturating_sub(1)).query(&opened.token.hash());
-                let mut response = redirect(&format!("{ACCOUNT}?{done}"));
-                if let Some((name, value)) = cookie::header(&set) {
-                    response.headers_mut().append(name, value);
-                }
-                Ok(response)
-            }
-            Err(
-                refusal @ (Refusal::PasswordIncorrect
-                | Refusal::PasswordRejected(_)
-                | Refusal::InvalidField { .. }
-                | Refusal::Throttled { .. }),
-            ) => {
-                let error = ApiError::from(refusal);
-                let f = visit.frame_of(&member.user, &member.caller).at("password");
-                let f = f.with(Some(&error));
-                let min_length = visit.context.config.password.policy.min_length;
-                Ok(refuse(error, &PasswordPage { f, min_length }))
-            }
-            Err(other) => Err(other.into()),
-        }
-    };
-    changed.await.unwrap_or_else(|error| visit.fail(error))
 }
 
 #[derive(Template)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::messages::Messages;
+use super::messages::{Messages, grouped};
 use crate::domain::event::EventKind;
 use crate::domain::search::DailyCount;
 use crate::services::admin::DAYS;
@@ -40,13 +40,22 @@ pub struct Bar {
 pub struct Charts {
     pub columns: Vec<Column>,
     pub most: i64,
+    /// Left of the columns, for that number.
+    pub margin: i64,
     pub bars: Vec<Bar>,
     pub logins_today: i64,
     pub failures_today: i64,
     pub endings_today: i64,
+    /// Beside those that were ended.
+    pub expired_today: i64,
 }
 
 impl Charts {
+    /// Of the columns' view box.
+    pub fn width(&self) -> i64 {
+        566 + self.margin
+    }
+
     /// Of counts, as of a time.
     pub fn new(m: &Messages, daily: &[DailyCount], as_of: DateTime<Utc>) -> Self {
         let today = as_of.date_naive();
@@ -81,13 +90,9 @@ impl Charts {
             }
         };
         let mut reasons = BTreeMap::new();
-        let mut endings_today = 0;
         for count in daily {
             if let Some(reason) = count.reason {
                 *reasons.entry(reason).or_insert(0) += count.count;
-                if count.day.date_naive() == today && count.kind == EventKind::SessionRevoked {
-                    endings_today += count.count;
-                }
             }
         }
         let greatest = reasons.values().copied().max().unwrap_or(1);
@@ -102,9 +107,11 @@ impl Charts {
         bars.sort_by_key(|bar| -bar.count);
         Self {
             most,
+            margin: i64::try_from(grouped(most).len()).map_or(100, |digits| 12 + 9 * digits),
             logins_today: of_day(EventKind::SessionCreated, today),
             failures_today: of_day(EventKind::LoginFailed, today),
-            endings_today,
+            endings_today: of_day(EventKind::SessionRevoked, today),
+            expired_today: of_day(EventKind::SessionExpired, today),
             columns: (0..).zip(counts).map(column).collect(),
             bars,
         }

@@ -11,6 +11,7 @@ mod entrance;
 mod explain;
 mod messages;
 mod page;
+mod password;
 mod view;
 mod visit;
 
@@ -56,8 +57,12 @@ async fn not_found(visit: visit::Visit) -> HttpResponse {
     let path = visit.request.path();
     let trimmed = path.trim_end_matches('/');
     if trimmed.len() < path.len() && visit.request.method().is_safe() {
+        let to = match visit.request.query_string() {
+            "" => trimmed.to_owned(),
+            query => format!("{trimmed}?{query}"),
+        };
         return HttpResponse::PermanentRedirect()
-            .insert_header((actix_web::http::header::LOCATION, trimmed))
+            .insert_header((actix_web::http::header::LOCATION, to))
             .finish();
     }
     visit.fail(super::error::ApiError::NotFound)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Field, is_empty, limit, network, number, parsed, query_string, time};
+use super::{is_empty, limit, network, number, parsed, query_string, time};
 use crate::domain::problem::Problem;
 use crate::domain::search::{EventFilter, Window};
 use crate::services::Refusal;
@@ -15,34 +15,34 @@ use crate::services::Refusal;
 pub struct EventQuery {
     /// About whom.
     #[serde(skip_serializing_if = "is_empty")]
-    pub user_id: Field,
+    pub user_id: Option<String>,
     /// About which session.
     #[serde(skip_serializing_if = "is_empty")]
-    pub session_id: Field,
+    pub session_id: Option<String>,
     /// What.
     #[serde(skip_serializing_if = "is_empty")]
-    pub kind: Field,
+    pub kind: Option<String>,
     /// Why.
     #[serde(skip_serializing_if = "is_empty")]
-    pub reason: Field,
+    pub reason: Option<String>,
     /// By whom.
     #[serde(skip_serializing_if = "is_empty")]
-    pub actor: Field,
+    pub actor: Option<String>,
     /// From which network.
     #[serde(skip_serializing_if = "is_empty")]
-    pub ip: Field,
+    pub ip: Option<String>,
     /// Not before.
     #[serde(skip_serializing_if = "is_empty")]
-    pub occurred_after: Field,
+    pub occurred_after: Option<String>,
     /// Before.
     #[serde(skip_serializing_if = "is_empty")]
-    pub occurred_before: Field,
+    pub occurred_before: Option<String>,
     /// Where the page begins.
     #[serde(skip_serializing_if = "is_empty")]
-    pub cursor: Field,
+    pub cursor: Option<String>,
     /// Rows on a page.
     #[serde(skip_serializing_if = "is_empty")]
-    pub limit: Field,
+    pub limit: Option<String>,
 }
 
 impl EventQuery {

@@ -32,9 +32,7 @@ use crate::services::refusal::invalid;
 const DEFAULT_LIMIT: u16 = 50;
 const MAX_LIMIT: u16 = 200;
 
-type Field = Option<String>;
-
-fn text(field: &Field) -> Option<&str> {
+fn text(field: &Option<String>) -> Option<&str> {
     field
         .as_deref()
         .map(str::trim)
@@ -44,7 +42,7 @@ fn text(field: &Field) -> Option<&str> {
 /// A field that is parsed by `parse`; where that fails, `problem` is what is wrong.
 fn parsed<T>(
     name: &'static str,
-    field: &Field,
+    field: &Option<String>,
     problem: Problem,
     parse: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, Refusal> {
@@ -57,11 +55,11 @@ fn parsed<T>(
     }
 }
 
-fn number<T: FromStr>(name: &'static str, field: &Field) -> Result<Option<T>, Refusal> {
+fn number<T: FromStr>(name: &'static str, field: &Option<String>) -> Result<Option<T>, Refusal> {
     parsed(name, field, Problem::NotANumber, |text| text.parse().ok())
 }
 
-fn time(name: &'static str, field: &Field) -> Result<Option<DateTime<Utc>>, Refusal> {
+fn time(name: &'static str, field: &Option<String>) -> Result<Option<DateTime<Utc>>, Refusal> {
     parsed(name, field, Problem::NotATime, parse_time)
 }
 
@@ -81,7 +79,7 @@ fn parse_time(text: &str) -> Option<DateTime<Utc>> {
         .map(|time| time.and_utc())
 }
 
-fn limit(field: &Field) -> Result<u16, Refusal> {
+fn limit(field: &Option<String>) -> Result<u16, Refusal> {
     let problem = Problem::NotBetween(MAX_LIMIT);
     let limit = parsed("limit", field, problem, |text| {
         text.parse()
@@ -91,11 +89,11 @@ fn limit(field: &Field) -> Result<u16, Refusal> {
     Ok(limit.unwrap_or(DEFAULT_LIMIT))
 }
 
-fn is_empty(field: &Field) -> bool {
+fn is_empty(field: &Option<String>) -> bool {
     text(field).is_none()
 }
 
-fn network(field: &Field) -> Result<Option<IpNetwork>, Refusal> {
+fn network(field: &Option<String>) -> Result<Option<IpNetwork>, Refusal> {
     parsed("ip", field, Problem::NotANetwork, |text| {
         let network: IpNetwork = text.parse().ok()?;
         // Addresses are kept coarse: one that was asked for in full means its network.
@@ -119,10 +117,10 @@ fn query_string(query: &impl Serialize) -> String {
 pub struct PageQuery {
     /// Where the page begins.
     #[serde(skip_serializing_if = "is_empty")]
-    pub cursor: Field,
+    pub cursor: Option<String>,
     /// Rows on a page.
     #[serde(skip_serializing_if = "is_empty")]
-    pub limit: Field,
+    pub limit: Option<String>,
 }
 
 impl PageQuery {

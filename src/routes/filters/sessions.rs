@@ -4,7 +4,7 @@ use actix_web::web::Data;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Field, is_empty, limit, network, number, parsed, query_string, text, time};
+use super::{is_empty, limit, network, number, parsed, query_string, text, time};
 use crate::context::Context;
 use crate::domain::credentials::Email;
 use crate::domain::problem::Problem;
@@ -19,40 +19,40 @@ use crate::services::{Refusal, admin};
 pub struct SessionQuery {
     /// Whose, by id.
     #[serde(skip_serializing_if = "is_empty")]
-    pub user_id: Field,
+    pub user_id: Option<String>,
     /// Whose, by e-mail.
     #[serde(skip_serializing_if = "is_empty")]
-    pub email: Field,
+    pub email: Option<String>,
     /// In which state.
     #[serde(skip_serializing_if = "is_empty")]
-    pub state: Field,
+    pub state: Option<String>,
     /// Ended why.
     #[serde(skip_serializing_if = "is_empty")]
-    pub reason: Field,
+    pub reason: Option<String>,
     /// From which network.
     #[serde(skip_serializing_if = "is_empty")]
-    pub ip: Field,
+    pub ip: Option<String>,
     /// How strongly authenticated.
     #[serde(skip_serializing_if = "is_empty")]
-    pub auth_level: Field,
+    pub auth_level: Option<String>,
     /// Begun not before.
     #[serde(skip_serializing_if = "is_empty")]
-    pub created_after: Field,
+    pub created_after: Option<String>,
     /// Begun before.
     #[serde(skip_serializing_if = "is_empty")]
-    pub created_before: Field,
+    pub created_before: Option<String>,
     /// Last seen not before.
     #[serde(skip_serializing_if = "is_empty")]
-    pub seen_after: Field,
+    pub seen_after: Option<String>,
     /// Last seen before.
     #[serde(skip_serializing_if = "is_empty")]
-    pub seen_before: Field,
+    pub seen_before: Option<String>,
     /// Where the page begins.
     #[serde(skip_serializing_if = "is_empty")]
-    pub cursor: Field,
+    pub cursor: Option<String>,
     /// Rows on a page.
     #[serde(skip_serializing_if = "is_empty")]
-    pub limit: Field,
+    pub limit: Option<String>,
 }
 
 impl SessionQuery {

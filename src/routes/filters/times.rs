@@ -2,7 +2,7 @@
 
 use chrono::Timelike as _;
 
-use super::{Field, parse_time, text};
+use super::{parse_time, text};
 
 /// What a field for a time holds. Browsers show nothing at all in their own kind of field where the
 /// text is not exactly as they want it, while the filter would still hold.
@@ -18,7 +18,7 @@ pub struct TimeInput {
 
 impl TimeInput {
     /// Of a query's field: as a time where it is one, else as it was typed, to be corrected.
-    pub fn new(field: &Field) -> Self {
+    pub fn new(field: &Option<String>) -> Self {
         let typed = text(field).unwrap_or_default();
         let time = parse_time(typed).filter(|time| time.nanosecond() == 0);
         let has_seconds = time.is_some_and(|time| time.second() != 0);

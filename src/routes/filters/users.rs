@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Field, is_empty, limit, number, parsed, query_string, text};
+use super::{is_empty, limit, number, parsed, query_string, text};
 use crate::domain::problem::Problem;
 use crate::domain::search::UserFilter;
 use crate::services::Refusal;
@@ -16,18 +16,18 @@ const MAX_TEXT: usize = 320;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct UserQuery {
-    /// An id, or a part of the e-mail.
+    /// An id, as `157` or `#157`, or a part of the e-mail.
     #[serde(skip_serializing_if = "is_empty")]
-    pub query: Field,
+    pub query: Option<String>,
     /// Whether disabled.
     #[serde(skip_serializing_if = "is_empty")]
-    pub disabled: Field,
+    pub disabled: Option<String>,
     /// Where the page begins.
     #[serde(skip_serializing_if = "is_empty")]
-    pub cursor: Field,
+    pub cursor: Option<String>,
     /// Rows on a page.
     #[serde(skip_serializing_if = "is_empty")]
-    pub limit: Field,
+    pub limit: Option<String>,
 }
 
 impl UserQuery {

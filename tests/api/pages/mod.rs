@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 mod account;
+mod again;
 mod refusals;
 mod safety;
 

@@ -60,7 +60,11 @@ async fn methods_and_slashes_that_do_not_fit_are_answered_for_people() {
         let head = Reply::of(visitor.request(Method::HEAD, path)).await;
         assert_eq!((head.status, head.body.as_str()), (200, ""), "{path}");
     }
-    for (path, to) in [("/admin/", "/admin"), ("/account/", "/account")] {
+    for (path, to) in [
+        ("/admin/", "/admin"),
+        ("/account/", "/account"),
+        ("/admin/users/?query=ada", "/admin/users?query=ada"),
+    ] {
         let led = visitor.get(path).await;
         assert_eq!((led.status, led.header("location")), (308, Some(to)));
     }
@@ -150,4 +154,56 @@ async fn times_in_filters_are_shown_again_as_the_browser_wants_them() {
         preview.body.contains("<dt>State</dt><dd>Active</dd>"),
         "{preview:?}"
     );
+}
+
+#[tokio::test]
+async fn empty_pages_say_why_they_are_empty() {
+    let app = TestApp::start().await;
+    administrator(&app).await;
+    let mut root = Visitor::new(&app);
+    root.sign_in("/admin", ROOT).await;
+    let session = app
+        .db
+        .text("SELECT id::text AS value FROM sessions LIMIT 1")
+        .expect("id");
+    app.db.execute("DELETE FROM session_events");
+    let page = root.get(&format!("/admin/sessions/{session}")).await;
+    assert!(
+        page.body.contains("No events of this session are kept."),
+        "{page:?}"
+    );
+    let page = root.get("/admin/events").await;
+    assert!(page.body.contains("Nothing here yet."), "{page:?}");
+    for filtered in [
+        "/admin/events?kind=login_failed",
+        "/admin/users?query=nobody",
+    ] {
+        let page = root.get(filtered).await;
+        assert!(page.body.contains("Nothing matches."), "{page:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_overview_tells_the_ended_from_the_expired_and_groups_digits() {
+    let app = TestApp::start().await;
+    administrator(&app).await;
+    let mut root = Visitor::new(&app);
+    root.sign_in("/admin", ROOT).await;
+    app.db.execute(
+        "INSERT INTO session_events (kind, actor, reason) \
+         SELECT 'session_revoked', 'user', 'user_logout' FROM generate_series(1, 1234); \
+         INSERT INTO session_events (kind, actor, reason) \
+         SELECT 'session_expired', 'system', 'expired' FROM generate_series(1, 5); \
+         INSERT INTO cleanup_runs (trigger, started_at, finished_at, expired, complete) \
+         VALUES ('cli', now(), now(), 98765, true)",
+    );
+    let page = root.get("/admin").await;
+    let ended = between(&page.body, "kind=session_revoked", "</a>").expect("a figure");
+    assert!(
+        ended.contains(">1,234<") && ended.contains("and 5 expired"),
+        "{ended}"
+    );
+    assert!(page.body.contains("class=\"count\">1,234<"), "{page:?}");
+    let page = root.get("/admin/cleanup").await;
+    assert!(page.body.contains(">98,765<"), "{page:?}");
 }

@@ -1,17 +1,18 @@
 //! The ledger.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::Query;
 use askama::Template;
 
+use super::super::super::error::ApiError;
 use super::super::super::filters::{EventQuery, TimeInput};
-use super::super::page::{Frame, show};
+use super::super::page::{Frame, show_or_refuse};
 use super::super::view::{Choice, EventRow, choices};
 use super::super::visit::Visit;
-use crate::domain::event::{ActorKind, EventKind};
+use super::found_or_why;
+use crate::domain::event::{ActorKind, Event, EventKind};
 use crate::domain::session::Reason;
-use crate::services::admin;
+use crate::services::admin::{self, Page};
 
 #[derive(Template)]
 #[template(path = "admin/events.html")]
@@ -44,9 +45,9 @@ pub async fn list(visit: Visit) -> HttpResponse {
         let q = Query::<EventQuery>::from_query(visit.request.query_string())
             .map_err(|_unknown| super::super::super::malformed_query())?
             .into_inner();
-        let (filter, cursor, limit) = (q.filter()?, q.cursor()?, q.limit()?);
-        let found = admin::find_events(&visit.context, filter, cursor, limit).await?;
+        let (found, why) = found_or_why(search(&visit, &q).await)?;
         let f = visit.frame_of(&admin.user, &admin.caller).at("events");
+        let f = f.with(why.as_ref());
         let (m, now) = (f.m, admin.caller.session.as_of);
         let page = ListPage {
             rows: found
@@ -68,7 +69,12 @@ pub async fn list(visit: Visit) -> HttpResponse {
             q,
             f,
         };
-        Ok(show(StatusCode::OK, &page))
+        Ok(show_or_refuse(why, &page))
     };
     shown.await.unwrap_or_else(|error| visit.fail(error))
+}
+
+async fn search(visit: &Visit, q: &EventQuery) -> Result<Page<Event, i64>, ApiError> {
+    let (filter, cursor, limit) = (q.filter()?, q.cursor()?, q.limit()?);
+    Ok(admin::find_events(&visit.context, filter, cursor, limit).await?)
 }

@@ -1,5 +1,6 @@
 //! The administrators' console.
 
+mod end;
 mod events;
 mod overview;
 mod sessions;
@@ -8,7 +9,10 @@ mod users;
 use actix_web::dev::HttpServiceFactory;
 use actix_web::web;
 
+use super::super::error::ApiError;
 use super::{ADMIN, at, entrance, not_found};
+use crate::services::Refusal;
+use crate::services::admin::Page;
 
 /// The pages under /admin.
 pub fn scope() -> impl HttpServiceFactory {
@@ -32,9 +36,9 @@ pub fn scope() -> impl HttpServiceFactory {
         )
         .service(
             at("/sessions/end", "GET, HEAD, POST")
-                .route(web::get().to(sessions::preview))
-                .route(web::head().to(sessions::preview))
-                .route(web::post().to(sessions::end_matching)),
+                .route(web::get().to(end::preview))
+                .route(web::head().to(end::preview))
+                .route(web::post().to(end::end_matching)),
         )
         .service(
             at("/sessions/{id}", "GET, HEAD")
@@ -70,7 +74,7 @@ pub fn scope() -> impl HttpServiceFactory {
 }
 
 /// A remark of a form, if one was made.
-fn note(text: &str) -> Result<Option<String>, crate::services::Refusal> {
+fn note(text: &str) -> Result<Option<String>, Refusal> {
     use crate::domain::text::{MAX_NOTE_CHARS, display_text};
     if text.trim().is_empty() {
         return Ok(None);
@@ -78,4 +82,29 @@ fn note(text: &str) -> Result<Option<String>, crate::services::Refusal> {
     display_text(text, MAX_NOTE_CHARS)
         .map(Some)
         .map_err(crate::services::refusal::invalid("note"))
+}
+
+/// What a filter finds. One that cannot be used finds nothing, and its form is shown again as it
+/// was typed, with what is wrong above it.
+fn found_or_why<T, C>(
+    found: Result<Page<T, C>, ApiError>,
+) -> Result<(Page<T, C>, Option<ApiError>), ApiError> {
+    match found {
+        Ok(page) => Ok((page, None)),
+        Err(error) if is_about_filter(&error) => {
+            let nothing = Page {
+                items: Vec::new(),
+                next: None,
+            };
+            Ok((nothing, Some(error)))
+        }
+        Err(other) => Err(other),
+    }
+}
+
+fn is_about_filter(error: &ApiError) -> bool {
+    matches!(
+        error,
+        ApiError::Refused(Refusal::InvalidField { .. } | Refusal::FilterTooBroad)
+    )
 }

@@ -1,25 +1,22 @@
 //! Sessions of everybody.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::{Path, Query};
 use askama::Template;
-use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::super::error::ApiError;
 use super::super::super::filters::{SessionQuery, TimeInput};
 use super::super::done::Done;
-use super::super::messages::Messages;
-use super::super::page::{Frame, redirect, show};
+use super::super::page::{Frame, redirect, show_or_refuse};
 use super::super::view::{Choice, EventRow, SessionRow, choices};
 use super::super::visit::{Posted, Visit};
-use super::note;
+use super::{found_or_why, note};
 use crate::domain::search::State;
 use crate::domain::session::{AuthLevel, Reason};
 use crate::services::Refusal;
-use crate::services::admin::{self, Page, Seen};
+use crate::services::admin::{self, Administrator, Page};
 
 #[derive(Template)]
 #[template(path = "admin/sessions.html")]
@@ -47,7 +44,7 @@ impl ListPage {
 }
 
 /// A query with what forms and confirmations add to it left out.
-fn query_of(visit: &Visit) -> Result<SessionQuery, ApiError> {
+pub(super) fn query_of(visit: &Visit) -> Result<SessionQuery, ApiError> {
     let text: Vec<&str> = visit
         .request
         .query_string()
@@ -61,32 +58,25 @@ fn query_of(visit: &Visit) -> Result<SessionQuery, ApiError> {
 
 /// GET sessions
 pub async fn list(visit: Visit) -> HttpResponse {
-    match try_list(&visit).await {
-        Ok(response) => response,
-        Err(error) => visit.fail(error),
-    }
+    let shown = async {
+        let admin = visit.administrator().await?;
+        let q = query_of(&visit)?;
+        let found = search(&visit, &q).await;
+        list_page(&visit, &admin, q, found)
+    };
+    shown.await.unwrap_or_else(|error| visit.fail(error))
 }
 
-async fn try_list(visit: &Visit) -> Result<HttpResponse, ApiError> {
-    let admin = visit.administrator().await?;
-    let mut f = visit.frame_of(&admin.user, &admin.caller).at("sessions");
-    let q = query_of(visit)?;
-    let found = search(visit, &q).await;
-    let found = match found {
-        Ok(found) => found,
-        // The form stays as it was typed, with what is wrong above it.
-        Err(ApiError::Refused(
-            refusal @ (Refusal::InvalidField { .. } | Refusal::FilterTooBroad),
-        )) => {
-            let error = refusal.into();
-            f = f.with(Some(&error));
-            Page {
-                items: Vec::new(),
-                next: None,
-            }
-        }
-        Err(other) => return Err(other),
-    };
+/// The list with its filter, whatever came of it.
+pub(super) fn list_page(
+    visit: &Visit,
+    admin: &Administrator,
+    q: SessionQuery,
+    found: Result<Page<admin::OwnedSession, Uuid>, ApiError>,
+) -> Result<HttpResponse, ApiError> {
+    let (found, why) = found_or_why(found)?;
+    let f = visit.frame_of(&admin.user, &admin.caller).at("sessions");
+    let f = f.with(why.as_ref());
     let own = admin.caller.session.id;
     let m = f.m;
     let row = |owned: &admin::OwnedSession| {
@@ -110,11 +100,7 @@ async fn try_list(visit: &Visit) -> Result<HttpResponse, ApiError> {
         q,
         f,
     };
-    let status = match page.f.problem {
-        Some(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        None => StatusCode::OK,
-    };
-    Ok(show(status, &page))
+    Ok(show_or_refuse(why, &page))
 }
 
 async fn search(
@@ -137,31 +123,45 @@ struct SessionPage {
     f: Frame,
     s: SessionRow,
     events: Vec<EventRow>,
+    /// What was typed, where it was refused.
+    typed: Option<String>,
 }
 
 fn session_id(path: &Path<String>) -> Result<Uuid, ApiError> {
     Uuid::try_parse(path).map_err(|_not_an_id| Refusal::NotFound.into())
 }
 
+/// A session; with a remark that was refused, and why.
+async fn session_page(
+    visit: &Visit,
+    admin: &Administrator,
+    id: Uuid,
+    refused: Option<(String, ApiError)>,
+) -> Result<HttpResponse, ApiError> {
+    let found = admin::session(&visit.context, id).await?;
+    let f = visit.frame_of(&admin.user, &admin.caller).at("sessions");
+    let (m, now) = (f.m, found.session.as_of);
+    let is_current = found.session.id == admin.caller.session.id;
+    let email = found.user.as_ref().and_then(|user| user.email.as_deref());
+    let (typed, why) = refused.unzip();
+    let page = SessionPage {
+        s: SessionRow::new(m, &found.session, email, is_current),
+        events: found
+            .events
+            .into_iter()
+            .map(|event| EventRow::new(m, event, now, None))
+            .collect(),
+        typed,
+        f: f.with(why.as_ref()),
+    };
+    Ok(show_or_refuse(why, &page))
+}
+
 /// GET sessions/{id}
 pub async fn show_session(visit: Visit, path: Path<String>) -> HttpResponse {
     let shown = async {
         let admin = visit.administrator().await?;
-        let found = admin::session(&visit.context, session_id(&path)?).await?;
-        let f = visit.frame_of(&admin.user, &admin.caller).at("sessions");
-        let (m, now) = (f.m, found.session.as_of);
-        let is_current = found.session.id == admin.caller.session.id;
-        let email = found.user.as_ref().and_then(|user| user.email.as_deref());
-        let page = SessionPage {
-            s: SessionRow::new(m, &found.session, email, is_current),
-            events: found
-                .events
-                .into_iter()
-                .map(|event| EventRow::new(m, event, now, None))
-                .collect(),
-            f,
-        };
-        Ok(show(StatusCode::OK, &page))
+        session_page(&visit, &admin, session_id(&path)?, None).await
     };
     shown.await.unwrap_or_else(|error| visit.fail(error))
 }
@@ -179,125 +179,16 @@ pub async fn end(visit: Visit, path: Path<String>, posted: Posted<Remark>) -> Ht
         let admin = visit.administrator().await?;
         let fields = posted.0?.fields_of(&admin.caller)?;
         let id = session_id(&path)?;
-        let note = note(&fields.note)?;
+        let note = match note(&fields.note) {
+            Ok(note) => note,
+            Err(refusal) => {
+                let refused = (fields.note, refusal.into());
+                return session_page(&visit, &admin, id, Some(refused)).await;
+            }
+        };
         let count = admin::end_session(&visit.context, &admin, id, note).await?;
         let done = Done::SessionsEnded(count).query(&admin.caller.hash);
         Ok(redirect(&format!("/admin/sessions/{id}?{done}")))
     };
     ended.await.unwrap_or_else(|error| visit.fail(error))
-}
-
-#[derive(Template)]
-#[template(path = "admin/end.html")]
-struct PreviewPage {
-    f: Frame,
-    sessions: i64,
-    users: i64,
-    as_of: String,
-    query: String,
-    is_filtered: bool,
-    filter: Vec<(&'static str, String)>,
-}
-
-/// A filter that is known to be well-formed, in words.
-fn in_words(m: &Messages, q: &SessionQuery) -> Vec<(&'static str, String)> {
-    let known = |text: &Option<String>, words: &dyn Fn(&str) -> Option<&'static str>| {
-        text.as_deref()
-            .and_then(|text| words(text.trim()))
-            .map(str::to_owned)
-    };
-    let set = [
-        (m.email, q.email.clone()),
-        (m.user_id, q.user_id.clone()),
-        (
-            m.state,
-            known(&q.state, &|t| State::parse(t).map(|s| m.state(s))),
-        ),
-        (
-            m.reason,
-            known(&q.reason, &|t| Reason::parse(t).map(|r| m.reason(r))),
-        ),
-        (m.address, q.ip.clone()),
-        (
-            m.auth_level,
-            known(&q.auth_level, &|t| AuthLevel::parse(t).map(|l| m.level(l))),
-        ),
-        (m.created_after, q.created_after.clone()),
-        (m.created_before, q.created_before.clone()),
-        (m.seen_after, q.seen_after.clone()),
-        (m.seen_before, q.seen_before.clone()),
-    ];
-    let filled = |(label, text): (_, Option<String>)| {
-        let text = text?.trim().to_owned();
-        (!text.is_empty()).then_some((label, text))
-    };
-    set.into_iter().filter_map(filled).collect()
-}
-
-/// GET sessions/end: how many it would be.
-pub async fn preview(visit: Visit) -> HttpResponse {
-    let shown = async {
-        let admin = visit.administrator().await?;
-        let q = query_of(&visit)?;
-        let (sessions, users, as_of) = match q.filter(&visit.context).await? {
-            Some(filter) => {
-                let found = admin::count_matching(&visit.context, &admin, filter).await?;
-                (found.sessions, found.users, found.as_of.to_rfc3339())
-            }
-            None => (0, 0, String::new()),
-        };
-        let f = visit.frame_of(&admin.user, &admin.caller).at("sessions");
-        let page = PreviewPage {
-            filter: in_words(f.m, &q),
-            f,
-            sessions,
-            users,
-            as_of,
-            query: q.at(None),
-            is_filtered: q.is_restricted(),
-        };
-        Ok(show(StatusCode::OK, &page))
-    };
-    shown.await.unwrap_or_else(|error| visit.fail(error))
-}
-
-/// What the preview said, and a remark.
-#[derive(Deserialize)]
-pub struct EndMatching {
-    sessions: String,
-    as_of: String,
-    #[serde(default)]
-    note: String,
-}
-
-/// POST sessions/end
-pub async fn end_matching(visit: Visit, posted: Posted<EndMatching>) -> HttpResponse {
-    let ended = async {
-        let admin = visit.administrator().await?;
-        let fields = posted.0?.fields_of(&admin.caller)?;
-        let q = query_of(&visit)?;
-        let seen = seen(&fields)
-            .ok_or_else(|| ApiError::Malformed("The form is malformed.".to_owned()))?;
-        let note = note(&fields.note)?;
-        let ended = match q.filter(&visit.context).await? {
-            Some(filter) => admin::end_matching(&visit.context, &admin, filter, seen, note).await?,
-            None => return Err(Refusal::NotFound.into()),
-        };
-        let done = match ended.complete {
-            true => Done::SessionsEnded(ended.sessions),
-            false => Done::PartEnded(ended.sessions),
-        };
-        let (query, done) = (q.at(None), done.query(&admin.caller.hash));
-        Ok(redirect(&format!("/admin/sessions?{query}&{done}")))
-    };
-    ended.await.unwrap_or_else(|error| visit.fail(error))
-}
-
-fn seen(fields: &EndMatching) -> Option<Seen> {
-    Some(Seen {
-        sessions: fields.sessions.parse().ok()?,
-        as_of: DateTime::parse_from_rfc3339(&fields.as_of)
-            .ok()?
-            .with_timezone(&Utc),
-    })
 }

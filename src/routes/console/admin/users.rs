@@ -1,20 +1,20 @@
 //! Accounts.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::{Path, Query};
 use askama::Template;
 
 use super::super::super::error::ApiError;
 use super::super::super::filters::UserQuery;
 use super::super::done::Done;
-use super::super::page::{Frame, redirect, show};
+use super::super::page::{Frame, redirect, show_or_refuse};
 use super::super::view::{SessionRow, UserRow};
 use super::super::visit::{Posted, Visit};
-use super::note;
 use super::sessions::Remark;
+use super::{found_or_why, note};
+use crate::domain::user::User;
 use crate::services::Refusal;
-use crate::services::admin;
+use crate::services::admin::{self, Administrator, Page};
 
 #[derive(Template)]
 #[template(path = "admin/users.html")]
@@ -43,9 +43,9 @@ pub async fn list(visit: Visit) -> HttpResponse {
         let q = Query::<UserQuery>::from_query(visit.request.query_string())
             .map_err(|_unknown| super::super::super::malformed_query())?
             .into_inner();
-        let (filter, cursor, limit) = (q.filter()?, q.cursor()?, q.limit()?);
-        let found = admin::find_users(&visit.context, filter, cursor, limit).await?;
+        let (found, why) = found_or_why(search(&visit, &q).await)?;
         let f = visit.frame_of(&admin.user, &admin.caller).at("users");
+        let f = f.with(why.as_ref());
         let now = admin.caller.session.as_of;
         let page = ListPage {
             rows: found
@@ -58,9 +58,14 @@ pub async fn list(visit: Visit) -> HttpResponse {
             q,
             f,
         };
-        Ok(show(StatusCode::OK, &page))
+        Ok(show_or_refuse(why, &page))
     };
     shown.await.unwrap_or_else(|error| visit.fail(error))
+}
+
+async fn search(visit: &Visit, q: &UserQuery) -> Result<Page<User, i64>, ApiError> {
+    let (filter, cursor, limit) = (q.filter()?, q.cursor()?, q.limit()?);
+    Ok(admin::find_users(&visit.context, filter, cursor, limit).await?)
 }
 
 #[derive(Template)]
@@ -70,6 +75,15 @@ struct UserPage {
     u: UserRow,
     rows: Vec<SessionRow>,
     is_self: bool,
+    /// What was typed where, where it was refused.
+    typed: Option<(Action, String)>,
+}
+
+impl UserPage {
+    fn typed(&self, action: Action) -> Option<&str> {
+        let (refused, text) = self.typed.as_ref()?;
+        (*refused == action).then_some(text)
+    }
 }
 
 fn user_id(path: &Path<String>) -> Result<i64, ApiError> {
@@ -77,29 +91,41 @@ fn user_id(path: &Path<String>) -> Result<i64, ApiError> {
         .map_err(|_not_a_number| Refusal::NotFound.into())
 }
 
+/// A user; with a remark that was refused, and why.
+async fn user_page(
+    visit: &Visit,
+    admin: &Administrator,
+    id: i64,
+    refused: Option<((Action, String), ApiError)>,
+) -> Result<HttpResponse, ApiError> {
+    let (user, sessions) = admin::user(&visit.context, id).await?;
+    let f = visit.frame_of(&admin.user, &admin.caller).at("users");
+    let (m, own) = (f.m, admin.caller.session.id);
+    let row = |session: &crate::domain::session::Session| {
+        SessionRow::new(m, session, user.email.as_deref(), session.id == own)
+    };
+    let (typed, why) = refused.unzip();
+    let page = UserPage {
+        rows: sessions.iter().map(row).collect(),
+        u: UserRow::new(m, &user, admin.caller.session.as_of),
+        is_self: user.id == admin.user.id,
+        typed,
+        f: f.with(why.as_ref()),
+    };
+    Ok(show_or_refuse(why, &page))
+}
+
 /// GET users/{id}
 pub async fn show_user(visit: Visit, path: Path<String>) -> HttpResponse {
     let shown = async {
         let admin = visit.administrator().await?;
-        let (user, sessions) = admin::user(&visit.context, user_id(&path)?).await?;
-        let f = visit.frame_of(&admin.user, &admin.caller).at("users");
-        let (m, own) = (f.m, admin.caller.session.id);
-        let row = |session: &crate::domain::session::Session| {
-            SessionRow::new(m, session, user.email.as_deref(), session.id == own)
-        };
-        let page = UserPage {
-            rows: sessions.iter().map(row).collect(),
-            u: UserRow::new(m, &user, admin.caller.session.as_of),
-            is_self: user.id == admin.user.id,
-            f,
-        };
-        Ok(show(StatusCode::OK, &page))
+        user_page(&visit, &admin, user_id(&path)?, None).await
     };
     shown.await.unwrap_or_else(|error| visit.fail(error))
 }
 
 /// What is done to a user.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Action {
     EndAll,
     Disable,
@@ -115,7 +141,14 @@ async fn act(
     let acted = async {
         let admin = visit.administrator().await?;
         let fields = posted.0?.fields_of(&admin.caller)?;
-        let (id, note, context) = (user_id(&path)?, note(&fields.note)?, &visit.context);
+        let (id, context) = (user_id(&path)?, &visit.context);
+        let note = match note(&fields.note) {
+            Ok(note) => note,
+            Err(refusal) => {
+                let refused = ((action, fields.note), refusal.into());
+                return user_page(&visit, &admin, id, Some(refused)).await;
+            }
+        };
         let done = match action {
             Action::EndAll => {
                 Done::SessionsEnded(admin::revoke_user(context, &admin, id, note).await?)
