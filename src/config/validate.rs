@@ -86,8 +86,10 @@ fn database(source: &Source, cores: usize) -> Result<DatabaseConfig, ConfigError
         ("DATABASE_URL", Some(url)),
         ("MIGRATION_DATABASE_URL", migration_url),
     ];
-    let is_malformed = |text: Option<&str>| text.is_some_and(|text| !is_well_formed(text));
-    if let Some((name, _)) = named.into_iter().find(|(_, text)| is_malformed(*text)) {
+    for (name, _) in named
+        .into_iter()
+        .filter(|(_, text)| text.is_some_and(|t| !is_well_formed(t)))
+    {
         return Err(ConfigError(format!(
             "{name} is no connection string of PostgreSQL. Allowed: postgres://user:password@host:5432/database, \
              with @ / % and the like in user and password percent-encoded, or host=… dbname=…; without quotes around it."
