@@ -157,12 +157,6 @@ fn warn_of_risks(config: &Config) {
     if config.cleanup_api_keys.is_empty() {
         log::warn!("SESSION_CLEANUP_API_KEY is not set: the cleanup endpoint refuses everybody");
     }
-    if !config.service_api_keys.is_empty() && config.sign_up_enabled {
-        log::warn!(
-            "SERVICE_API_KEY is set while SIGN_UP_ENABLED is true: where a backend chooses the ids of \
-             its users, a stranger could sign up for one of them; then set SIGN_UP_ENABLED=false"
-        );
-    }
     if !config.cookie.secure && !config.http.listen.ip().is_loopback() {
         log::warn!(
             "SESSION_COOKIE_SECURE is false while LISTEN_ADDRESS can be reached from elsewhere"

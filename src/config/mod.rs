@@ -1,6 +1,5 @@
 //! Configuration: read once, validated whole, then passed about.
 
-mod connection_string;
 pub mod settings;
 pub mod source;
 mod validate;
@@ -14,7 +13,6 @@ use ipnetwork::IpNetwork;
 use crate::domain::credentials::PasswordPolicy;
 use crate::domain::session::Lifetime;
 use crate::domain::user::Role;
-pub use connection_string::redacted;
 pub use source::{ConfigError, Source};
 
 /// Connections that the coalescers (the readiness check asks through them too) keep for themselves (see

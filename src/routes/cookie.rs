@@ -7,17 +7,14 @@ use crate::domain::session::Session;
 use crate::domain::token::SessionToken;
 use crate::domain::user::{Role, User};
 
-/// Values of our name that are read. A browser has one, or two while names and domains change; a
-/// page of a sibling domain may have planted others.
-const MAX_VALUES: usize = 64;
+/// Values of our name that are looked at; a browser has one, or two while names and domains change.
+const MAX_VALUES: usize = 4;
 
 /// The values of our cookie in a request.
 #[derive(Debug, Default)]
 pub struct Cookies {
     /// Distinct values that have the form of a token.
     pub tokens: Vec<SessionToken>,
-    /// Whether there were more of them than are read.
-    pub is_cut: bool,
     /// How many cookies of our name there were, whatever their form.
     pub count: usize,
 }
@@ -40,10 +37,11 @@ pub fn read(headers: &HeaderMap, name: &str) -> Cookies {
         let token = std::str::from_utf8(value)
             .ok()
             .and_then(SessionToken::parse);
-        match token.filter(|token| !cookies.tokens.contains(token)) {
-            Some(token) if cookies.tokens.len() < MAX_VALUES => cookies.tokens.push(token),
-            Some(_) => cookies.is_cut = true,
-            None => {}
+        if let Some(token) = token
+            && cookies.tokens.len() < MAX_VALUES
+            && !cookies.tokens.contains(&token)
+        {
+            cookies.tokens.push(token);
         }
     }
     cookies
@@ -192,7 +190,7 @@ mod tests {
         fn no_header_panics(header in proptest::collection::vec(0x20u8..=0xff, 0..300)) {
             let header: Vec<u8> = header.into_iter().filter(|b| *b != 0x7f).collect();
             let (found, count) = tokens(&header);
-            proptest::prop_assert!(found.len() <= count.min(MAX_VALUES));
+            proptest::prop_assert!(found.len() <= count.min(4));
         }
     }
 }

@@ -104,7 +104,6 @@ impl ApiError {
                 R::PasswordRejected(_) => (StatusCode::UNPROCESSABLE_ENTITY, "password_rejected"),
                 R::Throttled { .. } => (StatusCode::TOO_MANY_REQUESTS, "throttled"),
                 R::EmailTaken => (StatusCode::CONFLICT, "email_taken"),
-                R::EmailConflict => (StatusCode::CONFLICT, "email_conflict"),
                 R::UserDisabled => (StatusCode::CONFLICT, "user_disabled"),
                 R::SignUpDisabled => (StatusCode::FORBIDDEN, "sign_up_disabled"),
                 R::NotFound => (StatusCode::NOT_FOUND, "not_found"),
@@ -155,9 +154,6 @@ impl ApiError {
             "password_incorrect" => "The password is not right.",
             "password_not_set" => "This account has no password here.",
             "throttled" => "Too many attempts. Wait, as the Retry-After header says.",
-            "email_conflict" => {
-                "This id is that of an account with a password of its own and another e-mail."
-            }
             "email_taken" => "There is an account with this e-mail already.",
             "user_disabled" => "This account is disabled.",
             "sign_up_disabled" => "Accounts are not made here.",

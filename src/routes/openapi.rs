@@ -96,7 +96,6 @@ const CODES: &[(&str, u16)] = &[
     ("method_not_allowed", 405),
     ("request_timeout", 408),
     ("count_changed", 409),
-    ("email_conflict", 409),
     ("email_taken", 409),
     ("password_not_set", 409),
     ("user_disabled", 409),

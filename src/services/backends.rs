@@ -29,7 +29,6 @@ pub struct Issue {
 /// Why a session was not begun, as the transaction saw it.
 enum Denial {
     EmailTaken,
-    EmailConflict,
     Disabled,
     Gone,
 }
@@ -38,8 +37,7 @@ enum Denial {
 ///
 /// # Errors
 /// `EmailTaken` where the e-mail is another user's: accounts are never linked by it.
-/// `EmailConflict` where the id is that of an account with a password and another e-mail: whoever
-/// signed up for it is not the caller's user. `UserDisabled`, `Unavailable`.
+/// `UserDisabled`, `Unavailable`.
 pub async fn issue(context: &Arc<Context>, issue: Issue) -> Result<Opened> {
     let token = auth::new_token()?;
     let (context_, new) = (context.clone(), token.clone());
@@ -69,11 +67,6 @@ pub async fn issue(context: &Arc<Context>, issue: Issue) -> Result<Opened> {
         match locked {
             None => Ok(Err(Denial::Gone)),
             Some((user, _)) if user.disabled_at.is_some() => Ok(Err(Denial::Disabled)),
-            Some((user, credentials))
-                if credentials.password_hash.is_some() && !is_of(&user, email.as_ref()) =>
-            {
-                Ok(Err(Denial::EmailConflict))
-            }
             Some((user, _)) => {
                 let session = auth::open_session(conn, &context_, &user, request, &new, actor)?;
                 Ok(Ok((user, session)))
@@ -90,20 +83,10 @@ pub async fn issue(context: &Arc<Context>, issue: Issue) -> Result<Opened> {
             })
         }
         Err(Denial::EmailTaken) => Err(Refusal::EmailTaken),
-        Err(Denial::EmailConflict) => Err(Refusal::EmailConflict),
         Err(Denial::Disabled) => Err(Refusal::UserDisabled),
         Err(Denial::Gone) => Err(Refusal::Unavailable(
             "the account was deleted this moment".to_owned(),
         )),
-    }
-}
-
-/// Whether nothing speaks against that this account is the caller's user: without both e-mails
-/// nothing does.
-fn is_of(user: &User, email: Option<&Email>) -> bool {
-    match (user.email.as_deref(), email) {
-        (Some(stored), Some(given)) => stored.to_lowercase() == given.as_str(),
-        _ => true,
     }
 }
 

@@ -52,8 +52,6 @@ pub enum Refusal {
     Forbidden,
     /// An administrator's filter takes longer than it may.
     FilterTooBroad,
-    /// The id belongs to an account with a password and another e-mail.
-    EmailConflict,
     /// More sessions match now than the administrator was told.
     CountChanged,
     /// A field's meaning or length is wrong.

@@ -6,7 +6,7 @@ use super::verification::{Authenticated, require_recent};
 use super::{Refusal, Result, endings};
 use crate::context::Context;
 use crate::domain::client::Client;
-use crate::domain::event::{Actor, ActorKind, Event};
+use crate::domain::event::{Actor, Event};
 use crate::domain::session::{Reason, Session};
 use crate::repositories::{session_events, sessions, users};
 
@@ -102,8 +102,7 @@ pub async fn end_many(
     Ok(ended.await?)
 }
 
-/// A page of the caller's history, newest first, and where the next one begins. Where others acted,
-/// an administrator or a backend, their address stays theirs.
+/// A page of the caller's history, newest first, and where the next one begins.
 ///
 /// # Errors
 /// `Unavailable`.
@@ -120,12 +119,6 @@ pub async fn history(
         .read(move |conn| session_events::list_of_user(conn, user_id, before, limit + 1))
         .await?;
     let next = page_end(&mut events, limit);
-    for event in events
-        .iter_mut()
-        .filter(|event| event.actor != ActorKind::User)
-    {
-        event.ip_address = None;
-    }
     Ok((events, next))
 }
 

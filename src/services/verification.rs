@@ -64,15 +64,6 @@ pub fn refuse_unasked(context: &Context, is_any: bool) -> Refusal {
     refusal
 }
 
-/// The refusal of a request that presents more tokens than are looked at.
-pub fn refuse_ambiguous(context: &Context) -> Refusal {
-    context
-        .metrics
-        .verifications
-        .count(metrics::Verdict::Ambiguous);
-    Refusal::SessionAmbiguous
-}
-
 async fn shared(
     context: &Context,
     hashes: &[SessionHash],

@@ -40,6 +40,5 @@ mod security;
 mod sharing;
 mod sign_up;
 mod start;
-mod strangers;
 mod support;
 mod tokens;

@@ -23,9 +23,6 @@ pub enum Form {
     Cookie,
 }
 
-/// So many different cookies of our name are no browser's doing.
-const MORE_THAN_BROWSERS_SEND: usize = 5;
-
 /// What a request presents as its session's token.
 #[derive(Debug)]
 pub struct Presented {
@@ -65,13 +62,10 @@ impl Presented {
     fn read_with(request: &HttpRequest, cookie_name: &str, lenient: bool) -> Self {
         let cookies = cookie::read(request.headers(), cookie_name);
         match bearer(request) {
-            Some(bearer) if !lenient || matches!(bearer, Bearer::Ours(_)) => Self {
+            Some(token) if token.is_some() || !lenient => Self {
                 form: Form::Bearer,
-                is_any: !matches!(bearer, Bearer::Empty),
-                tokens: match bearer {
-                    Bearer::Ours(token) => vec![token],
-                    Bearer::Foreign | Bearer::Empty => Vec::new(),
-                },
+                tokens: token.into_iter().collect(),
+                is_any: true,
                 cookies,
             },
             _ => Self {
@@ -89,27 +83,15 @@ impl Presented {
         context: &Context,
         touch: bool,
     ) -> Result<Authenticated, Refusal> {
-        match self.tokens.len() {
-            0 => Err(verification::refuse_unasked(context, self.is_any)),
-            // Which of them is the browser's own cannot be told, and is not worth so much asking.
-            MORE_THAN_BROWSERS_SEND.. => Err(verification::refuse_ambiguous(context)),
-            _ => verification::authenticate(context, &self.tokens, touch).await,
+        match self.tokens.is_empty() {
+            false => verification::authenticate(context, &self.tokens, touch).await,
+            true => Err(verification::refuse_unasked(context, self.is_any)),
         }
     }
 }
 
-/// A bearer token.
-enum Bearer {
-    /// Nothing behind the scheme.
-    Empty,
-    /// Not of our form, or more than one.
-    Foreign,
-    /// Of our form.
-    Ours(SessionToken),
-}
-
-/// The bearer token of a request, if it has one.
-fn bearer(request: &HttpRequest) -> Option<Bearer> {
+/// The bearer token: `None` without one, `Some(None)` where it has not the form of ours.
+fn bearer(request: &HttpRequest) -> Option<Option<SessionToken>> {
     let mut values = request
         .headers()
         .get_all(header::AUTHORIZATION)
@@ -121,15 +103,13 @@ fn bearer(request: &HttpRequest) -> Option<Bearer> {
         });
     let first = values.next()?;
     if values.next().is_some() {
-        return Some(Bearer::Foreign);
+        return Some(None);
     }
-    if first.is_empty() {
-        return Some(Bearer::Empty);
-    }
-    let token = std::str::from_utf8(first)
-        .ok()
-        .and_then(SessionToken::parse);
-    Some(token.map_or(Bearer::Foreign, Bearer::Ours))
+    Some(
+        std::str::from_utf8(first)
+            .ok()
+            .and_then(SessionToken::parse),
+    )
 }
 
 /// Whether a request carries a bearer, of whatever form.

@@ -1,6 +1,7 @@
 //! JSON bodies: application/json only, small, on time, and with the error envelope.
 
 use actix_web::dev::Payload;
+use actix_web::error::JsonPayloadError;
 use actix_web::http::header;
 use actix_web::web::BytesMut;
 use actix_web::{FromRequest, HttpRequest};
@@ -60,15 +61,11 @@ impl<T: DeserializeOwned + Default> FromRequest for OptionalJson<T> {
     }
 }
 
-/// A body, small, on time, and as it is: nothing here decompresses.
+/// A body, small and on time.
 pub(in crate::routes) async fn read_body(
     request: &HttpRequest,
     payload: Payload,
 ) -> Result<BytesMut, ApiError> {
-    let encoding = request.headers().get(header::CONTENT_ENCODING);
-    if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        return Err(ApiError::UnsupportedMediaType);
-    }
     let declared = request
         .headers()
         .get(header::CONTENT_LENGTH)
@@ -99,8 +96,8 @@ pub(super) fn is_of_type(request: &HttpRequest, wanted: &str) -> bool {
 async fn collect(mut payload: Payload) -> Result<BytesMut, ApiError> {
     let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
-        let cut_off = |_error| ApiError::Malformed("The body is not whole.".to_owned());
-        let chunk = chunk.map_err(cut_off)?;
+        let chunk = chunk
+            .map_err(|error| ApiError::Malformed(JsonPayloadError::Payload(error).to_string()))?;
         if body.len() + chunk.len() > MAX_BODY {
             return Err(ApiError::TooLarge);
         }

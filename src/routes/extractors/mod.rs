@@ -2,7 +2,6 @@
 
 mod admin;
 mod api_key;
-mod behind;
 mod client;
 mod credentials;
 mod form;
@@ -11,7 +10,6 @@ mod origin;
 
 pub use admin::Admin;
 pub use api_key::{ApiKey, Cleanup, Service};
-pub use behind::Behind;
 pub use client::{ClientInfo, RequestId};
 pub use credentials::{Form, Presented, SignedIn};
 pub use form::ServiceForm;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::super::cookie;
 use super::super::error::ApiError;
 use super::super::extractors::{
-    ApiKey, Behind, Cleanup, ClientInfo, Form, JsonBody, Presented, RequestId, SameOrigin, SignedIn,
+    ApiKey, Cleanup, ClientInfo, Form, JsonBody, Presented, RequestId, SameOrigin, SignedIn,
 };
 use super::body::{RevokedBody, SignedInBody, UserBody, hand_over};
 use crate::context::Context;
@@ -69,9 +69,6 @@ pub(in crate::routes) async fn sign_up(
         email: address,
         password: secret,
     }) = body;
-    if !context.config.sign_up_enabled {
-        return Err(Refusal::SignUpDisabled.into());
-    }
     let (address, secret) = (email(&address)?, password("password", secret)?);
     let user = auth::sign_up(&context, address, secret, &client.0).await?;
     log::info!(target: SECURITY, request_id = RequestId::of(&request), user = user.id; "signed up");
@@ -188,7 +185,7 @@ fn host(request: &HttpRequest) -> Option<String> {
     summary = "Log out; succeeds for any token, and without one",
     responses((status = 200, description = "Log out; succeeds for any token, and without one", body = RevokedBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal"), ("Clear-Site-Data" = Option<String>, description = "If configured")))),
     security((), ("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["cross_origin", "session_ambiguous", "unavailable", "internal_error"]))),
+    extensions(("x-errors" = json!(["cross_origin", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn logout(
     _same_origin: SameOrigin,
@@ -197,10 +194,6 @@ pub(in crate::routes) async fn logout(
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let presented = Presented::read(&request, &context.config.cookie.name);
-    if presented.form == Form::Cookie && presented.cookies.is_cut {
-        // Never said to be done while it is not.
-        return Err(Refusal::SessionAmbiguous.into());
-    }
     let revoked_count = auth::logout(&context, &presented.tokens, &client.0).await?;
     log::info!(target: SECURITY, request_id = RequestId::of(&request), revoked_count; "logged out");
     let mut response = HttpResponse::Ok();
@@ -251,8 +244,9 @@ pub(in crate::routes) struct ChangePassword {
     extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "password_rejected", "invalid_field", "throttled", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn change_password(
-    Behind(signed_in, body): Behind<SignedIn, JsonBody<ChangePassword>>,
+    signed_in: SignedIn,
     client: ClientInfo,
+    body: JsonBody<ChangePassword>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let SignedIn {
@@ -290,8 +284,9 @@ pub(in crate::routes) struct PasswordBody {
     extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "invalid_field", "throttled", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn reauthenticate(
-    Behind(signed_in, body): Behind<SignedIn, JsonBody<PasswordBody>>,
+    signed_in: SignedIn,
     client: ClientInfo,
+    body: JsonBody<PasswordBody>,
 ) -> Result<HttpResponse, ApiError> {
     let SignedIn {
         context,
@@ -338,8 +333,9 @@ pub(in crate::routes) async fn rotate(
     extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "invalid_field", "throttled", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn delete_account(
-    Behind(signed_in, body): Behind<SignedIn, JsonBody<PasswordBody>>,
+    signed_in: SignedIn,
     client: ClientInfo,
+    body: JsonBody<PasswordBody>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let SignedIn {

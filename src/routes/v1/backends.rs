@@ -183,7 +183,7 @@ impl IssueBody {
     request_body = IssueBody,
     responses((status = 201, description = "Begin a session for a user whom the caller has authenticated", body = SignedInBody)),
     security(("service_key" = [])),
-    extensions(("x-errors" = json!(["email_conflict", "email_taken", "user_disabled", "invalid_field", "unavailable", "internal_error"]))),
+    extensions(("x-errors" = json!(["email_taken", "user_disabled", "invalid_field", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn issue(
     _key: ApiKey<Service>,

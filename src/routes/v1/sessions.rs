@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::error::ApiError;
-use super::super::extractors::{Behind, ClientInfo, JsonBody, Presented, RequestId, SignedIn};
+use super::super::extractors::{ClientInfo, JsonBody, Presented, RequestId, SignedIn};
 use super::auth::clear_cookie;
 use super::body::{RevokedBody, SessionBody};
 use crate::domain::event::{ActorKind, Event, EventKind};
@@ -71,8 +71,9 @@ pub(in crate::routes) struct Rename {
     extensions(("x-errors" = json!(["not_found", "invalid_field", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn rename(
-    Behind(signed_in, body): Behind<SignedIn, JsonBody<Rename>>,
+    signed_in: SignedIn,
     path: Path<String>,
+    body: JsonBody<Rename>,
 ) -> Result<HttpResponse, ApiError> {
     let SignedIn {
         context, caller, ..
@@ -249,7 +250,8 @@ impl From<Event> for EventBody {
     extensions(("x-errors" = json!(["malformed_request", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn history(
-    Behind(signed_in, query): Behind<SignedIn, Query<Page>>,
+    signed_in: SignedIn,
+    query: Query<Page>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let SignedIn {

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::domain::client::Client;
 use crate::domain::credentials::{Email, Password};
 use crate::domain::event::{Actor, EventKind};
-use crate::domain::session::{AuthLevel, Reason};
+use crate::domain::session::Reason;
 use crate::domain::user::UserCredentials;
 use crate::repositories::session_events::{self, Subject};
 use crate::repositories::{sessions, users};
@@ -112,8 +112,7 @@ pub async fn change_password(
     let request = SessionRequest {
         remember_me: session.remember_me,
         device_label: session.device_label.clone(),
-        // No more than this was proved.
-        auth_level: AuthLevel::Password,
+        auth_level: session.auth_level,
         client,
     };
     let (known, attempt, presented) = (proved.credentials, proved.attempt, caller.hash);

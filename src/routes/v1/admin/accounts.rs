@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 
 use super::super::super::error::ApiError;
-use super::super::super::extractors::{Admin, Behind, RequestId};
+use super::super::super::extractors::{Admin, RequestId};
 use super::super::super::filters::UserQuery;
 use super::super::body::RevokedBody;
 use super::body::{Note, NoteFields, SessionBody, UserBody, page};
@@ -25,7 +25,8 @@ use crate::telemetry::SECURITY;
     extensions(("x-errors" = json!(["malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn list(
-    Behind(signed_in, query): Behind<Admin, Query<UserQuery>>,
+    signed_in: Admin,
+    query: Query<UserQuery>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let (filter, cursor, limit) = (query.filter()?, query.cursor()?, query.limit()?);
@@ -86,8 +87,9 @@ pub(in crate::routes) async fn show(
     extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn revoke(
-    Behind(signed_in, remark): Behind<Admin, Note>,
+    signed_in: Admin,
     path: Path<String>,
+    remark: Note,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
@@ -116,8 +118,9 @@ pub(in crate::routes) async fn revoke(
     extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn disable(
-    Behind(signed_in, remark): Behind<Admin, Note>,
+    signed_in: Admin,
     path: Path<String>,
+    remark: Note,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
@@ -151,8 +154,9 @@ struct MessageBody {
     extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn enable(
-    Behind(signed_in, remark): Behind<Admin, Note>,
+    signed_in: Admin,
     path: Path<String>,
+    remark: Note,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;

@@ -7,13 +7,12 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::super::error::ApiError;
-use super::super::super::extractors::{Admin, Behind, JsonBody, RequestId};
+use super::super::super::extractors::{Admin, JsonBody, RequestId};
 use super::super::super::filters::SessionQuery;
 use super::super::body::RevokedBody;
 use super::body::{EventBody, Note, NoteFields, SessionBody, note, page};
 use crate::services::Refusal;
 use crate::services::admin::{self, Ended, OwnedSession, Seen};
-use crate::services::refusal::invalid;
 use crate::telemetry::SECURITY;
 
 /// GET sessions
@@ -28,7 +27,8 @@ use crate::telemetry::SECURITY;
     extensions(("x-errors" = json!(["malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn list(
-    Behind(signed_in, query): Behind<Admin, Query<SessionQuery>>,
+    signed_in: Admin,
+    query: Query<SessionQuery>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
@@ -63,7 +63,8 @@ struct CountBody {
     extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn count(
-    Behind(signed_in, query): Behind<Admin, Query<SessionQuery>>,
+    signed_in: Admin,
+    query: Query<SessionQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
     let Some(filter) = query.filter(&context).await? else {
@@ -107,7 +108,9 @@ struct EndedBody {
     extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "filter_too_broad", "count_changed", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn end_matching(
-    Behind(signed_in, (query, body)): Behind<Admin, (Query<SessionQuery>, JsonBody<EndMatching>)>,
+    signed_in: Admin,
+    query: Query<SessionQuery>,
+    body: JsonBody<EndMatching>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
@@ -116,9 +119,6 @@ pub(in crate::routes) async fn end_matching(
         as_of,
         note: remark,
     }) = body;
-    if sessions < 0 {
-        return Err(invalid("sessions")("must not be negative".to_owned()).into());
-    }
     let remark = note(remark)?;
     let ended = match query.filter(&context).await? {
         Some(filter) => {
@@ -192,8 +192,9 @@ pub(in crate::routes) async fn show(
     extensions(("x-errors" = json!(["not_found", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn end(
-    Behind(signed_in, remark): Behind<Admin, Note>,
+    signed_in: Admin,
     path: Path<String>,
+    remark: Note,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
