@@ -157,6 +157,13 @@ fn warn_of_risks(config: &Config) {
     if config.cleanup_api_keys.is_empty() {
         log::warn!("SESSION_CLEANUP_API_KEY is not set: the cleanup endpoint refuses everybody");
     }
+    let is_development = !config.cookie.secure && config.http.listen.ip().is_loopback();
+    if !config.service_api_keys.is_empty() && config.sign_up_enabled && !is_development {
+        log::warn!(
+            "SERVICE_API_KEY is set while SIGN_UP_ENABLED is true: sign-ups take ids that a backend may give to \
+             others. If the ids are yours, set SIGN_UP_ENABLED=false"
+        );
+    }
     if !config.cookie.secure && !config.http.listen.ip().is_loopback() {
         log::warn!(
             "SESSION_COOKIE_SECURE is false while LISTEN_ADDRESS can be reached from elsewhere"
@@ -190,7 +197,7 @@ async fn operate(context: &Context, name: &str, arguments: &ArgMatches) -> Resul
         }
         "set_password" => {
             let user = users::find_by_email(context, email()?).await?;
-            let ended =
+            let (_role, ended) =
                 users::set_password(context, user.id, read_password()?, Actor::system()).await?;
             println!("password set; {ended} sessions ended");
         }

@@ -1,5 +1,6 @@
 //! Configuration: read once, validated whole, then passed about.
 
+pub mod connection_string;
 pub mod settings;
 pub mod source;
 mod validate;

@@ -80,7 +80,21 @@ fn unsafe_combinations_are_refused_with_a_way_out() {
         &[("DATABASE_TRANSACTION_POOLING", "true")],
         "MIGRATION_DATABASE_URL",
     );
-    refused(&[("TRUSTED_PROXIES", "0.0.0.0/0")], "everybody");
+    for wide in [
+        "0.0.0.0/0",
+        "0.0.0.0/1,128.0.0.0/1",
+        "::/0",
+        "8000::/1",
+        "::ffff:0.0.0.0/96",
+    ] {
+        refused(&[("TRUSTED_PROXIES", wide)], "everybody");
+    }
+    let networks = "10.0.0.0/8,fd00::/8,::ffff:192.168.0.0/112";
+    let proxies = config(&[("TRUSTED_PROXIES", networks)]).unwrap();
+    assert_eq!(
+        proxies.http.trusted_proxies[2].to_string(),
+        "192.168.0.0/16"
+    );
     refused(&[("TRUSTED_PROXIES", "10.0.0.0/8,::/0")], "everybody");
     refused(
         &[("SESSION_IDLE_TIMEOUT", "13h")],

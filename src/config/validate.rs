@@ -6,11 +6,13 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ipnetwork::IpNetwork;
 
+use super::connection_string;
 use super::source::{ConfigError, Source, refused};
 use super::{
     CleanupConfig, Config, CookieConfig, DatabaseConfig, HttpConfig, LogFormat, PagesConfig,
     PasswordConfig, RESERVED_CONNECTIONS, SameSite, Secret, SessionConfig, ThrottleConfig,
 };
+use crate::domain::address;
 use crate::domain::credentials::PasswordPolicy;
 use crate::domain::session::Lifetime;
 
@@ -80,6 +82,18 @@ fn database(source: &Source, cores: usize) -> Result<DatabaseConfig, ConfigError
                 .to_owned(),
         ));
     };
+    for name in ["DATABASE_URL", "MIGRATION_DATABASE_URL"] {
+        // The value is not repeated: it holds a password.
+        if source
+            .given(name)
+            .is_some_and(|url| !connection_string::is_well_formed(url))
+        {
+            return Err(ConfigError(format!(
+                "{name} cannot be read. Allowed: {}",
+                connection_string::ALLOWED
+            )));
+        }
+    }
     let (auto_migrate, transaction_pooling) = (
         source.switch("AUTO_MIGRATE")?,
         source.switch("DATABASE_TRANSACTION_POOLING")?,
@@ -134,12 +148,16 @@ fn http(source: &Source, cores: usize) -> Result<HttpConfig, ConfigError> {
     let trusted_proxies = source.list(
         "TRUSTED_PROXIES",
         "addresses and networks, such as 10.0.0.0/8",
-        |item| item.parse::<IpNetwork>().ok(),
+        |item| {
+            item.parse::<IpNetwork>()
+                .ok()
+                .and_then(address::unmapped_network)
+        },
     )?;
-    if let Some(all) = trusted_proxies.iter().find(|network| network.prefix() == 0) {
+    if let Some(wide) = trusted_proxies.iter().find(|network| network.prefix() < 8) {
         return Err(ConfigError(format!(
-            "TRUSTED_PROXIES names {all}, which is everybody: then every client could choose its own address. \
-             Name the addresses or networks of your proxies."
+            "TRUSTED_PROXIES names {wide}, which is far too many, if not everybody: then clients could choose their \
+             own address. Allowed: the addresses or networks of your proxies, /8 at the widest."
         )));
     }
     let origin_form = "origins, such as https://app.example.com";

@@ -9,7 +9,7 @@ use diesel::connection::{CacheSize, Connection as _, SimpleConnection as _};
 use diesel::pg::PgConnection;
 use diesel::r2d2::R2D2Connection as _;
 
-use crate::config::DatabaseConfig;
+use crate::config::{DatabaseConfig, connection_string};
 
 /// A pooled connection.
 pub struct Connection {
@@ -100,7 +100,8 @@ impl r2d2::ManageConnection for Manager {
 }
 
 fn establish(url: &str) -> Result<PgConnection, ConnectError> {
-    PgConnection::establish(url).map_err(|e| ConnectError(e.to_string()))
+    PgConnection::establish(url)
+        .map_err(|e| ConnectError(connection_string::redacted(&e.to_string(), url)))
 }
 
 /// A connection outside the pool, for long work: cleanup and migrations.

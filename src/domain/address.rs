@@ -12,6 +12,18 @@ pub fn unmapped(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
+/// The network as one of IPv4 where it is one of IPv4 written as IPv6 (`::ffff:10.0.0.0/104`): clients'
+/// addresses are compared as IPv4. `None` where it holds more than IPv4 and a part of it is that.
+pub fn unmapped_network(network: IpNetwork) -> Option<IpNetwork> {
+    let address = unmapped(network.ip());
+    match (network.ip(), address) {
+        (IpAddr::V6(_), IpAddr::V4(_)) => {
+            IpNetwork::new(address, network.prefix().checked_sub(96)?).ok()
+        }
+        _ => Some(network),
+    }
+}
+
 /// The network that is kept of an address: /24 of IPv4, /48 of IPv6.
 pub fn coarse(address: IpAddr) -> IpNetwork {
     let address = unmapped(address);
@@ -174,6 +186,16 @@ mod tests {
         for public in ["203.0.113.9", "172.32.0.1", "2001:db8::1", "::ffff:8.8.8.8"] {
             assert!(!is_private(public.parse().unwrap()), "{public}");
         }
+    }
+
+    #[test]
+    fn mapped_networks_are_of_ipv4() {
+        let of = |n: &str| unmapped_network(n.parse().unwrap()).map(|n| n.to_string());
+        assert_eq!(of("::ffff:10.0.0.0/104").as_deref(), Some("10.0.0.0/8"));
+        assert_eq!(of("::ffff:10.0.0.1").as_deref(), Some("10.0.0.1/32"));
+        assert_eq!(of("::ffff:0.0.0.0/96").as_deref(), Some("0.0.0.0/0"));
+        assert_eq!(of("::ffff:10.0.0.0/90"), None);
+        assert_eq!(of("fd00::/8").as_deref(), Some("fd00::/8"));
     }
 
     #[test]

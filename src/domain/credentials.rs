@@ -154,22 +154,31 @@ impl PasswordPolicy {
         Ok(())
     }
 
-    /// Whether the password is a context word or a part of the e-mail with less than four
-    /// characters beside it.
+    /// Whether little is left of the password without the context words and the parts of the e-mail.
     fn is_context(&self, text: &str, email: Option<&Email>) -> bool {
-        let text = text.to_lowercase();
         let email = email.map(Email::as_str).unwrap_or_default();
-        let of_email = email.split(['@', '.', '+']).chain([email]);
-        let words = self
+        let of_email = email.split(['@', '.', '+', '-', '_']).chain([email]);
+        let mut words: Vec<&str> = self
             .context_words
             .iter()
             .map(String::as_str)
-            .chain(of_email);
-        words
-            .filter(|word| word.chars().count() >= 4)
-            .any(|word| text.contains(word) && text.chars().count() < word.chars().count() + 4)
+            .chain(of_email)
+            .filter(|word| word.chars().count() >= MIN_WORD)
+            .collect();
+        // Longest first: a part must not spoil the whole.
+        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        let text = text.to_lowercase();
+        let rest = words
+            .iter()
+            .fold(text.clone(), |rest, word| rest.replace(word, ""));
+        rest != text && rest.chars().count() <= MAX_REST
     }
 }
+
+/// Least length of a word that counts: shorter ones are parts of many others.
+const MIN_WORD: usize = 3;
+/// What may be added to such words and still be guessed, such as a year.
+const MAX_REST: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -207,6 +216,17 @@ mod tests {
             Err(PasswordRejection::Context)
         );
         assert_eq!(check("mallory-77"), Err(PasswordRejection::Context));
+        for bare in [
+            "sekishosekisho",
+            "SEKISHO2026",
+            "mail.test",
+            "mallory@example",
+            "exampleexample",
+            "mallory-mallory!",
+        ] {
+            assert_eq!(check(bare), Err(PasswordRejection::Context), "{bare}");
+        }
+        assert_eq!(check("sekisho at the mountain pass"), Ok(()));
         assert_eq!(check("mallory rides a green bicycle"), Ok(()));
         assert_eq!(check("  spaces count  "), Ok(()));
         assert_eq!(check("nul\0nul\0nul"), Err(PasswordRejection::Nul));

@@ -6,14 +6,13 @@ use crate::config::{CookieConfig, SameSite};
 use crate::domain::session::Session;
 use crate::domain::token::SessionToken;
 use crate::domain::user::{Role, User};
-
-/// Values of our name that are looked at; a browser has one, or two while names and domains change.
-const MAX_VALUES: usize = 4;
+use crate::services::auth::MAX_PRESENTED;
 
 /// The values of our cookie in a request.
 #[derive(Debug, Default)]
 pub struct Cookies {
-    /// Distinct values that have the form of a token.
+    /// Distinct values that have the form of a token: those that a service looks at, and one more
+    /// where there are more.
     pub tokens: Vec<SessionToken>,
     /// How many cookies of our name there were, whatever their form.
     pub count: usize,
@@ -38,7 +37,7 @@ pub fn read(headers: &HeaderMap, name: &str) -> Cookies {
             .ok()
             .and_then(SessionToken::parse);
         if let Some(token) = token
-            && cookies.tokens.len() < MAX_VALUES
+            && cookies.tokens.len() <= MAX_PRESENTED
             && !cookies.tokens.contains(&token)
         {
             cookies.tokens.push(token);
@@ -190,7 +189,7 @@ mod tests {
         fn no_header_panics(header in proptest::collection::vec(0x20u8..=0xff, 0..300)) {
             let header: Vec<u8> = header.into_iter().filter(|b| *b != 0x7f).collect();
             let (found, count) = tokens(&header);
-            proptest::prop_assert!(found.len() <= count.min(4));
+            proptest::prop_assert!(found.len() <= count.min(MAX_PRESENTED + 1));
         }
     }
 }

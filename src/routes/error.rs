@@ -25,6 +25,8 @@ pub enum ApiError {
     Malformed(String),
     /// Not application/json where it must be.
     UnsupportedMediaType,
+    /// A body in a content coding.
+    Encoded,
     /// Not a form where it must be.
     NotAForm,
     /// A body beyond the limit.
@@ -75,7 +77,7 @@ impl ApiError {
         use Refusal as R;
         match self {
             Self::Malformed(_) => (StatusCode::BAD_REQUEST, "malformed_request"),
-            Self::UnsupportedMediaType | Self::NotAForm => {
+            Self::UnsupportedMediaType | Self::Encoded | Self::NotAForm => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type")
             }
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
@@ -104,6 +106,7 @@ impl ApiError {
                 R::PasswordRejected(_) => (StatusCode::UNPROCESSABLE_ENTITY, "password_rejected"),
                 R::Throttled { .. } => (StatusCode::TOO_MANY_REQUESTS, "throttled"),
                 R::EmailTaken => (StatusCode::CONFLICT, "email_taken"),
+                R::EmailConflict => (StatusCode::CONFLICT, "email_conflict"),
                 R::UserDisabled => (StatusCode::CONFLICT, "user_disabled"),
                 R::SignUpDisabled => (StatusCode::FORBIDDEN, "sign_up_disabled"),
                 R::NotFound => (StatusCode::NOT_FOUND, "not_found"),
@@ -124,6 +127,7 @@ impl ApiError {
             Self::NotAForm => {
                 return "Send the body as application/x-www-form-urlencoded.".to_owned();
             }
+            Self::Encoded => return "Send the body without a Content-Encoding.".to_owned(),
             Self::Refused(R::PasswordRejected(rejection)) => return rejection.message(),
             Self::Refused(R::InvalidField { field, problem }) => {
                 return format!("The field {field} {problem}.");
@@ -145,7 +149,7 @@ impl ApiError {
             "session_unknown" => "There is no such session.",
             "session_expired" => "This session has expired.",
             "session_ambiguous" => {
-                "Two signed-in sessions were presented at once. Log out and in again."
+                "More than one session was presented at once. Log out and in again."
             }
             "reauthentication_required" => {
                 "Prove who you are again, then repeat this request. Keep the session's token."
@@ -155,6 +159,9 @@ impl ApiError {
             "password_not_set" => "This account has no password here.",
             "throttled" => "Too many attempts. Wait, as the Retry-After header says.",
             "email_taken" => "There is an account with this e-mail already.",
+            "email_conflict" => {
+                "The account of this id has a password and another e-mail: it may be somebody else's."
+            }
             "user_disabled" => "This account is disabled.",
             "sign_up_disabled" => "Accounts are not made here.",
             "forbidden" => "Only administrators may do this.",

@@ -15,7 +15,7 @@ mod v1;
 use actix_web::dev::HttpServiceFactory;
 use actix_web::middleware::DefaultHeaders;
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{HttpRequest, Resource};
+use actix_web::{HttpRequest, Resource, Route, guard};
 
 use crate::config::Config;
 use error::ApiError;
@@ -34,27 +34,24 @@ fn at(path: &str, allow: &'static str) -> Resource {
     }))
 }
 
+/// The methods that only read.
+fn read() -> Route {
+    web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
+}
+
 /// Registers every route.
 pub fn configure(app: &mut ServiceConfig, config: &Config) {
     // First, since what follows has patterns at the top, each of which would be tried before it.
     app.service(auth());
     console::configure(app, &config.pages);
-    app.service(
-        at("/health/live", "GET, HEAD")
-            .route(web::get().to(ops::live))
-            .route(web::head().to(ops::live)),
-    )
-    .service(
-        at("/health/ready", "GET, HEAD")
-            .route(web::get().to(ops::ready))
-            .route(web::head().to(ops::ready)),
-    )
-    .service(at("/metrics", "GET").route(web::get().to(ops::metrics)))
-    .service(at("/api/v1/openapi.json", "GET").route(web::get().to(openapi::json)))
-    .service(at("/api/v1/docs", "GET").route(web::get().to(openapi::to_docs)))
-    .service(at("/api/v1/docs/{file:.*}", "GET").route(web::get().to(openapi::docs)))
-    .service(v1::admin::scope())
-    .default_service(web::to(not_found));
+    app.service(at("/health/live", "GET, HEAD").route(read().to(ops::live)))
+        .service(at("/health/ready", "GET, HEAD").route(read().to(ops::ready)))
+        .service(at("/metrics", "GET, HEAD").route(read().to(ops::metrics)))
+        .service(at("/api/v1/openapi.json", "GET, HEAD").route(read().to(openapi::json)))
+        .service(at("/api/v1/docs", "GET, HEAD").route(read().to(openapi::to_docs)))
+        .service(at("/api/v1/docs/{file:.*}", "GET, HEAD").route(read().to(openapi::docs)))
+        .service(v1::admin::scope())
+        .default_service(web::to(not_found));
 }
 
 fn auth() -> impl HttpServiceFactory {
@@ -62,14 +59,14 @@ fn auth() -> impl HttpServiceFactory {
     web::scope("/api/v1/auth")
         // In the order of how often they are asked; a path without a pattern is only compared.
         .service(resource("/verify").route(web::to(gateway::verify)))
-        .service(at("/session", "GET").route(web::get().to(sessions::current)))
-        .service(at("/sessions", "GET").route(web::get().to(sessions::list)))
+        .service(at("/session", "GET, HEAD").route(read().to(sessions::current)))
+        .service(at("/sessions", "GET, HEAD").route(read().to(sessions::list)))
         .service(
             at("/sessions/{id}", "PATCH, DELETE")
                 .route(web::patch().to(sessions::rename))
                 .route(web::delete().to(sessions::end)),
         )
-        .service(at("/session_events", "GET").route(web::get().to(sessions::history)))
+        .service(at("/session_events", "GET, HEAD").route(read().to(sessions::history)))
         .service(at("/sign_up", "POST").route(web::post().to(auth::sign_up)))
         .service(at("/login", "POST").route(web::post().to(auth::login)))
         .service(at("/logout", "POST").route(web::post().to(auth::logout)))

@@ -97,6 +97,7 @@ const CODES: &[(&str, u16)] = &[
     ("request_timeout", 408),
     ("count_changed", 409),
     ("email_taken", 409),
+    ("email_conflict", 409),
     ("password_not_set", 409),
     ("user_disabled", 409),
     ("body_too_large", 413),

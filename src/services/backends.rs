@@ -11,7 +11,7 @@ use crate::domain::credentials::Email;
 use crate::domain::event::{Actor, EventKind};
 use crate::domain::session::Reason;
 use crate::domain::token::SessionToken;
-use crate::domain::user::User;
+use crate::domain::user::{User, UserCredentials};
 use crate::repositories::session_events::{self, Subject};
 use crate::repositories::users;
 
@@ -29,6 +29,7 @@ pub struct Issue {
 /// Why a session was not begun, as the transaction saw it.
 enum Denial {
     EmailTaken,
+    EmailConflict,
     Disabled,
     Gone,
 }
@@ -36,7 +37,8 @@ enum Denial {
 /// Begins a session for a user whom the caller has authenticated; makes the account if it is new.
 ///
 /// # Errors
-/// `EmailTaken` where the e-mail is another user's: accounts are never linked by it.
+/// `EmailTaken` where the e-mail is another user's: accounts are never linked by it. `EmailConflict`
+/// where the account of this id was made, or has taken a password, here under another e-mail.
 /// `UserDisabled`, `Unavailable`.
 pub async fn issue(context: &Arc<Context>, issue: Issue) -> Result<Opened> {
     let token = auth::new_token()?;
@@ -66,6 +68,9 @@ pub async fn issue(context: &Arc<Context>, issue: Issue) -> Result<Opened> {
         }
         match locked {
             None => Ok(Err(Denial::Gone)),
+            Some((user, now)) if is_somebody_else(&user, &now, email.as_ref()) => {
+                Ok(Err(Denial::EmailConflict))
+            }
             Some((user, _)) if user.disabled_at.is_some() => Ok(Err(Denial::Disabled)),
             Some((user, _)) => {
                 let session = auth::open_session(conn, &context_, &user, request, &new, actor)?;
@@ -83,10 +88,22 @@ pub async fn issue(context: &Arc<Context>, issue: Issue) -> Result<Opened> {
             })
         }
         Err(Denial::EmailTaken) => Err(Refusal::EmailTaken),
+        Err(Denial::EmailConflict) => Err(Refusal::EmailConflict),
         Err(Denial::Disabled) => Err(Refusal::UserDisabled),
         Err(Denial::Gone) => Err(Refusal::Unavailable(
             "the account was deleted this moment".to_owned(),
         )),
+    }
+}
+
+/// Whether the account is one that somebody made here, under another e-mail than the backend's: with
+/// sign-ups in the same space of ids, that may be a stranger, who has a password to it.
+fn is_somebody_else(user: &User, now: &UserCredentials, email: Option<&Email>) -> bool {
+    match (&user.email, email) {
+        (Some(stored), Some(email)) => {
+            now.password_hash.is_some() && stored.to_lowercase() != email.as_str()
+        }
+        _ => false,
     }
 }
 

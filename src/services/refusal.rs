@@ -42,6 +42,8 @@ pub enum Refusal {
     },
     /// The e-mail belongs to an account.
     EmailTaken,
+    /// A backend's user has the id of an account that was made here under another e-mail.
+    EmailConflict,
     /// A backend asked for a session of an account that may not sign in.
     UserDisabled,
     /// Accounts are not made here.

@@ -6,7 +6,7 @@ use super::verification::{Authenticated, require_recent};
 use super::{Refusal, Result, endings};
 use crate::context::Context;
 use crate::domain::client::Client;
-use crate::domain::event::{Actor, Event};
+use crate::domain::event::{Actor, ActorKind, Event};
 use crate::domain::session::{Reason, Session};
 use crate::repositories::{session_events, sessions, users};
 
@@ -119,6 +119,10 @@ pub async fn history(
         .read(move |conn| session_events::list_of_user(conn, user_id, before, limit + 1))
         .await?;
     let next = page_end(&mut events, limit);
+    // Where others came from is no business of the user's.
+    for event in &mut events {
+        event.ip_address = event.ip_address.filter(|_| event.actor == ActorKind::User);
+    }
     Ok((events, next))
 }
 

@@ -58,7 +58,8 @@ pub async fn find_by_email(context: &Context, email: Email) -> Result<User> {
         .ok_or(Refusal::NotFound)
 }
 
-/// Sets a password without the old one; every session of the user ends.
+/// Sets a password without the old one; every session of the user ends. Returns the user's role and
+/// how many sessions were active.
 ///
 /// # Errors
 /// `NotFound`, `PasswordRejected`, `Unavailable`.
@@ -67,7 +68,7 @@ pub async fn set_password(
     user_id: i64,
     password: Password,
     actor: Actor,
-) -> Result<usize> {
+) -> Result<(Role, usize)> {
     let found = context
         .database
         .read(move |conn| users::find(conn, user_id))
@@ -86,9 +87,9 @@ pub async fn set_password(
     let slot = context.hasher.slot().await?;
     let (hash, _slot) = context.hasher.hash(slot, password).await?;
     let set = context.database.write(move |conn| {
-        if users::lock(conn, user_id)?.is_none() {
+        let Some((user, _)) = users::lock(conn, user_id)? else {
             return Ok(None);
-        }
+        };
         users::set_password(conn, user_id, &hash)?;
         session_events::record(
             conn,
@@ -96,7 +97,8 @@ pub async fn set_password(
             actor,
             &about(user_id, None),
         )?;
-        endings::end_all(conn, user_id, Reason::PasswordChanged, None, actor, None).map(Some)
+        let ended = endings::end_all(conn, user_id, Reason::PasswordChanged, None, actor, None)?;
+        Ok(Some((user.role, ended)))
     });
     set.await?.ok_or(Refusal::NotFound)
 }

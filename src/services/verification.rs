@@ -12,6 +12,10 @@ use crate::domain::user::User;
 use crate::metrics;
 use crate::repositories::sessions::{self, Found};
 
+/// Tokens that are looked up; a browser has one, or two while names and domains change. Of more
+/// nobody knows which is meant, and the live one among them must not be called unknown.
+const MAX_ASKED: usize = 4;
+
 /// A session whose token was presented and that was valid a moment ago.
 #[derive(Debug, Clone)]
 pub struct Authenticated {
@@ -33,6 +37,7 @@ pub async fn authenticate(
 ) -> Result<Authenticated> {
     let hashes: Vec<SessionHash> = tokens.iter().map(SessionToken::hash).collect();
     let found = match context.config.database.coalesce {
+        _ if hashes.len() > MAX_ASKED => Err(Refusal::SessionAmbiguous),
         true => shared(context, &hashes, touch).await,
         false => alone(context, &hashes, touch).await,
     };

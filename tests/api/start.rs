@@ -127,13 +127,8 @@ fn a_start_without_a_database_url_says_what_to_do() {
 /// Every setting with a value that makes no sense, unless nothing is refused.
 #[test]
 fn a_wrong_value_ends_the_start_with_the_variable_the_value_and_what_is_allowed() {
-    // Any text is a connection string of libpq's, or a name.
-    let free = [
-        "DATABASE_URL",
-        "MIGRATION_DATABASE_URL",
-        "PASSWORD_CONTEXT_WORDS",
-        "PAGES_PRODUCT_NAME",
-    ];
+    // Any text is a name.
+    let free = ["PASSWORD_CONTEXT_WORDS", "PAGES_PRODUCT_NAME"];
     for setting in SETTINGS.iter().filter(|s| !free.contains(&s.name)) {
         let wrong = "(wrong value)";
         let settings = [("DATABASE_URL", "postgres://h/d"), (setting.name, wrong)];

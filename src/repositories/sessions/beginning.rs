@@ -99,6 +99,7 @@ pub fn reauthenticate(
             sessions::session_hash.eq(new.as_str()),
             sessions::last_seen_at.eq(statement_timestamp()),
             sessions::authenticated_at.eq(statement_timestamp()),
+            sessions::auth_level.eq(AuthLevel::Password),
             sessions::remember_me.eq(remember_me),
             sessions::idle_timeout.eq(exactly(lifetime.idle)),
             sessions::absolute_expires_at.eq(absolute()),

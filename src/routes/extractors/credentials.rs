@@ -100,7 +100,9 @@ fn bearer(request: &HttpRequest) -> Option<Option<SessionToken>> {
             let is_bearer =
                 scheme.eq_ignore_ascii_case(b"bearer") && rest.first().is_none_or(|b| *b == b' ');
             is_bearer.then(|| rest.trim_ascii())
-        });
+        })
+        // The scheme alone presents nothing.
+        .filter(|token| !token.is_empty());
     let first = values.next()?;
     if values.next().is_some() {
         return Some(None);

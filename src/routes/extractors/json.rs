@@ -1,12 +1,13 @@
 //! JSON bodies: application/json only, small, on time, and with the error envelope.
 
+use std::future::{Ready, ready};
+use std::marker::PhantomData;
+
 use actix_web::dev::Payload;
-use actix_web::error::JsonPayloadError;
 use actix_web::http::header;
 use actix_web::web::BytesMut;
 use actix_web::{FromRequest, HttpRequest};
 use futures_util::StreamExt as _;
-use futures_util::future::LocalBoxFuture;
 use serde::de::DeserializeOwned;
 
 use super::super::error::ApiError;
@@ -15,49 +16,53 @@ use super::context;
 /// Greatest size of a body: a password of 1,024 characters in JSON escapes needs 12 KiB.
 const MAX_BODY: usize = 16 * 1024;
 
-/// A body of type `T`.
-#[derive(Debug)]
-pub struct JsonBody<T>(pub T);
+/// A body of type `T` that has yet to be read: whoever may not ask is told so before what is wrong
+/// with the question.
+pub struct JsonBody<T> {
+    request: HttpRequest,
+    payload: Payload,
+    of: PhantomData<T>,
+}
 
-impl<T: DeserializeOwned> FromRequest for JsonBody<T> {
+impl<T> FromRequest for JsonBody<T> {
     type Error = ApiError;
-    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+    type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let request = request.clone();
-        let payload = payload.take();
-        Box::pin(async move {
-            if !is_of_type(&request, "application/json") {
-                return Err(ApiError::UnsupportedMediaType);
-            }
-            let body = read_body(&request, payload).await?;
-            parse(&body).map(JsonBody)
-        })
+        ready(Ok(Self {
+            request: request.clone(),
+            payload: payload.take(),
+            of: PhantomData,
+        }))
     }
 }
 
-/// A body of type `T`, or none at all (or null), which stands for the default.
-#[derive(Debug)]
-pub struct OptionalJson<T>(pub T);
+impl<T: DeserializeOwned> JsonBody<T> {
+    /// Reads it.
+    pub async fn read(self) -> Result<T, ApiError> {
+        check_type(&self.request)?;
+        parse(&read_body(&self.request, self.payload).await?)
+    }
 
-impl<T: DeserializeOwned + Default> FromRequest for OptionalJson<T> {
-    type Error = ApiError;
-    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+    /// Reads it, or takes the default where there is none at all, or null.
+    pub async fn read_if_any(self) -> Result<T, ApiError>
+    where
+        T: Default,
+    {
+        let body = read_body(&self.request, self.payload).await?;
+        if body.is_empty() {
+            return Ok(T::default());
+        }
+        check_type(&self.request)?;
+        let body: Option<T> = parse(&body)?;
+        Ok(body.unwrap_or_default())
+    }
+}
 
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let request = request.clone();
-        let payload = payload.take();
-        Box::pin(async move {
-            let body = read_body(&request, payload).await?;
-            if body.is_empty() {
-                return Ok(Self(T::default()));
-            }
-            if !is_of_type(&request, "application/json") {
-                return Err(ApiError::UnsupportedMediaType);
-            }
-            let body: Option<T> = parse(&body)?;
-            Ok(Self(body.unwrap_or_default()))
-        })
+fn check_type(request: &HttpRequest) -> Result<(), ApiError> {
+    match is_of_type(request, "application/json") {
+        true => Ok(()),
+        false => Err(ApiError::UnsupportedMediaType),
     }
 }
 
@@ -66,6 +71,19 @@ pub(in crate::routes) async fn read_body(
     request: &HttpRequest,
     payload: Payload,
 ) -> Result<BytesMut, ApiError> {
+    let is_identity = |coding: &header::HeaderValue| {
+        coding
+            .as_bytes()
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"identity")
+    };
+    if !request
+        .headers()
+        .get_all(header::CONTENT_ENCODING)
+        .all(is_identity)
+    {
+        return Err(ApiError::Encoded);
+    }
     let declared = request
         .headers()
         .get(header::CONTENT_LENGTH)
@@ -96,8 +114,9 @@ pub(super) fn is_of_type(request: &HttpRequest, wanted: &str) -> bool {
 async fn collect(mut payload: Payload) -> Result<BytesMut, ApiError> {
     let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk
-            .map_err(|error| ApiError::Malformed(JsonPayloadError::Payload(error).to_string()))?;
+        let chunk = chunk.map_err(|_broken| {
+            ApiError::Malformed("The body could not be read to its end.".to_owned())
+        })?;
         if body.len() + chunk.len() > MAX_BODY {
             return Err(ApiError::TooLarge);
         }

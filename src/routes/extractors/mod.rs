@@ -13,8 +13,8 @@ pub use api_key::{ApiKey, Cleanup, Service};
 pub use client::{ClientInfo, RequestId};
 pub use credentials::{Form, Presented, SignedIn};
 pub use form::ServiceForm;
+pub use json::JsonBody;
 pub(super) use json::read_body;
-pub use json::{JsonBody, OptionalJson};
 pub use origin::SameOrigin;
 
 use actix_web::HttpRequest;

@@ -65,10 +65,11 @@ pub(in crate::routes) async fn sign_up(
     body: JsonBody<SignUp>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let JsonBody(SignUp {
+    auth::require_sign_up(&context)?;
+    let SignUp {
         email: address,
         password: secret,
-    }) = body;
+    } = body.read().await?;
     let (address, secret) = (email(&address)?, password("password", secret)?);
     let user = auth::sign_up(&context, address, secret, &client.0).await?;
     log::info!(target: SECURITY, request_id = RequestId::of(&request), user = user.id; "signed up");
@@ -131,7 +132,7 @@ pub(in crate::routes) async fn login(
     body: JsonBody<LoginBody>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let JsonBody(body) = body;
+    let body = body.read().await?;
     let label = body
         .device_label
         .map(|label| display_text(&label, MAX_LABEL_CHARS).map_err(invalid("device_label")));
@@ -254,10 +255,10 @@ pub(in crate::routes) async fn change_password(
         caller,
         form,
     } = signed_in;
-    let JsonBody(ChangePassword {
+    let ChangePassword {
         current_password,
         new_password,
-    }) = body;
+    } = body.read().await?;
     let current = password("current_password", current_password)?;
     let new = password("new_password", new_password)?;
     let (opened, _) = auth::change_password(&context, &caller, current, new, client.0).await?;
@@ -293,7 +294,7 @@ pub(in crate::routes) async fn reauthenticate(
         caller,
         form,
     } = signed_in;
-    let secret = password("password", body.0.password)?;
+    let secret = password("password", body.read().await?.password)?;
     let opened = auth::reauthenticate(&context, &caller, secret, &client.0).await?;
     Ok(hand_over(&context.config.cookie, form, opened))
 }
@@ -341,7 +342,7 @@ pub(in crate::routes) async fn delete_account(
     let SignedIn {
         context, caller, ..
     } = signed_in;
-    let secret = password("password", body.0.password)?;
+    let secret = password("password", body.read().await?.password)?;
     let revoked_count = auth::delete_account(&context, &caller, secret, &client.0).await?;
     log::info!(target: SECURITY, request_id = RequestId::of(&request), user = caller.session.user_id; "account deleted");
     let mut response = HttpResponse::Ok();

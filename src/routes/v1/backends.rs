@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::super::error::ApiError;
 use super::super::extractors::{
-    ApiKey, ClientInfo, Form, JsonBody, OptionalJson, RequestId, Service, ServiceForm,
+    ApiKey, ClientInfo, Form, JsonBody, RequestId, Service, ServiceForm,
 };
 use super::auth::{email, password};
 use super::body::{RevokedBody, SignedInBody, hand_over};
@@ -21,6 +21,7 @@ use crate::domain::problem::Problem;
 use crate::domain::session::{AuthLevel, Reason};
 use crate::domain::text::{MAX_LABEL_CHARS, MAX_NOTE_CHARS, display_text};
 use crate::domain::token::SessionToken;
+use crate::domain::user::Role;
 use crate::services::auth::SessionRequest;
 use crate::services::backends::{self, Issue};
 use crate::services::refusal::invalid;
@@ -183,7 +184,7 @@ impl IssueBody {
     request_body = IssueBody,
     responses((status = 201, description = "Begin a session for a user whom the caller has authenticated", body = SignedInBody)),
     security(("service_key" = [])),
-    extensions(("x-errors" = json!(["email_taken", "user_disabled", "invalid_field", "unavailable", "internal_error"]))),
+    extensions(("x-errors" = json!(["email_taken", "email_conflict", "user_disabled", "invalid_field", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn issue(
     _key: ApiKey<Service>,
@@ -191,9 +192,12 @@ pub(in crate::routes) async fn issue(
     body: JsonBody<IssueBody>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let opened = backends::issue(&context, body.0.check()?).await?;
+    let opened = backends::issue(&context, body.read().await?.check()?).await?;
     let (user, session) = (opened.user.id, opened.session.id);
     log::info!(target: SECURITY, request_id = RequestId::of(&request), user, session:%; "session issued");
+    if opened.user.role == Role::Admin {
+        log::warn!(target: SECURITY, request_id = RequestId::of(&request), user, session:%; "a backend has begun a session of an administrator");
+    }
     let mut response = hand_over(&context.config.cookie, Form::Bearer, opened);
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
@@ -224,11 +228,12 @@ pub(in crate::routes) async fn revoke_sessions(
     context: Data<Context>,
     client: ClientInfo,
     path: Path<i64>,
-    body: OptionalJson<RevokeSessions>,
+    body: JsonBody<RevokeSessions>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let note = body
-        .0
+        .read_if_any()
+        .await?
         .note
         .map(|note| display_text(&note, MAX_NOTE_CHARS).map_err(invalid("note")));
     let (user, actor) = (*path, Actor::service(client.0.coarse_address()));
@@ -270,9 +275,12 @@ pub(in crate::routes) async fn set_password(
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let (user, actor) = (*path, Actor::service(client.0.coarse_address()));
-    let secret = password("new_password", body.0.new_password)?;
-    let revoked_count = users::set_password(&context, user, secret, actor).await?;
+    let secret = password("new_password", body.read().await?.new_password)?;
+    let (role, revoked_count) = users::set_password(&context, user, secret, actor).await?;
     log::info!(target: SECURITY, request_id = RequestId::of(&request), user, revoked_count; "password set by a backend");
+    if role == Role::Admin {
+        log::warn!(target: SECURITY, request_id = RequestId::of(&request), user; "a backend has set the password of an administrator");
+    }
     Ok(HttpResponse::Ok().json(RevokedBody {
         message: "Password set",
         revoked_count,

@@ -17,9 +17,9 @@ const SESSION_ID: HeaderName = HeaderName::from_static("x-auth-session-id");
 const LEVEL: HeaderName = HeaderName::from_static("x-auth-level");
 const AUTHENTICATED_AT: HeaderName = HeaderName::from_static("x-auth-authenticated-at");
 
-/// What a proxy may demand. Unknown parameters are ignored.
+/// What a proxy may demand. A mistyped demand must not pass for none.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub(in crate::routes) struct Demands {
     max_age: Option<u32>,
     auth_level: Option<AuthLevel>,
@@ -32,7 +32,7 @@ pub(in crate::routes) struct Demands {
     path = "/api/v1/auth/verify",
     tag = "machines",
     summary = "Whether a request may pass: for reverse proxies",
-    description = "Also at verify/{tail}, for proxies that append the original request's path and query; the query is then the application's and demands nothing. Unknown parameters are ignored. Exempt from the cross-origin check: it changes nothing.",
+    description = "Also at verify/{tail}, for proxies that append the original request's path and query; the query is then the application's and demands nothing. Unknown parameters are refused here. max_age counts from the last proof, and auth_level is of the same proof. Exempt from the cross-origin check: it changes nothing.",
     params(("max_age" = Option<i64>, Query, minimum = 0, maximum = 4294967295_i64, description = "Greatest age of the authentication, in seconds"), ("auth_level" = Option<AuthLevel>, Query, description = "Least strength of the authentication"), ("touch" = Option<bool>, Query, description = "false: this is no use of the session")),
     responses((status = 200, description = "Whether a request may pass: for reverse proxies", headers(("X-Auth-User-Id" = String, description = "Id of the user"), ("X-Auth-Session-Id" = String, description = "Id of the session"), ("X-Auth-Level" = String, description = "password or mfa"), ("X-Auth-Authenticated-At" = String, description = "When the user last proved the credential")))),
     security(("bearer" = []), ("cookie" = [])),

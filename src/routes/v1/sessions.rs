@@ -79,8 +79,8 @@ pub(in crate::routes) async fn rename(
         context, caller, ..
     } = signed_in;
     let id = session_id(&path)?;
-    let label =
-        display_text(&body.0.device_label, MAX_LABEL_CHARS).map_err(invalid("device_label"))?;
+    let label = display_text(&body.read().await?.device_label, MAX_LABEL_CHARS)
+        .map_err(invalid("device_label"))?;
     let session = sessions::rename(&context, &caller, id, label).await?;
     Ok(HttpResponse::Ok().json(SessionBody::new(session, caller.session.id)))
 }

@@ -135,7 +135,14 @@ async fn supersede(
     address: Option<ipnetwork::IpNetwork>,
 ) {
     let (new_id, user_id) = (new.id, new.user_id);
-    for hash in presented.iter().map(SessionToken::hash) {
+    let hashes = match living(context, presented).await {
+        Ok(hashes) => hashes,
+        Err(refusal) => {
+            log::warn!(refusal:?, session:% = new_id; "the superseded session could not be ended");
+            return;
+        }
+    };
+    for hash in hashes {
         let ended = context.database.write(move |conn| {
             let actor = |_owner| Actor::user(user_id, address);
             endings::end_by_hash(conn, &hash, Reason::Superseded, Some(new_id), actor)

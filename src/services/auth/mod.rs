@@ -21,7 +21,7 @@ use crate::domain::client::Client;
 use crate::domain::credentials::{Email, Password};
 use crate::domain::event::{Actor, ActorKind, EventKind};
 use crate::domain::session::{AuthLevel, Reason, Session};
-use crate::domain::token::SessionToken;
+use crate::domain::token::{SessionHash, SessionToken};
 use crate::domain::user::{Role, User};
 use crate::repositories::session_events::{self, Subject};
 use crate::repositories::sessions::NewSession;
@@ -100,6 +100,17 @@ pub(super) fn open_session(
     Ok(session)
 }
 
+/// Demands that accounts are made here.
+///
+/// # Errors
+/// `SignUpDisabled`.
+pub fn require_sign_up(context: &Context) -> Result<()> {
+    match context.config.sign_up_enabled {
+        true => Ok(()),
+        false => Err(Refusal::SignUpDisabled),
+    }
+}
+
 /// Makes an account. Its first session begins with a log-in.
 ///
 /// # Errors
@@ -110,9 +121,7 @@ pub async fn sign_up(
     password: Password,
     client: &Client,
 ) -> Result<User> {
-    if !context.config.sign_up_enabled {
-        return Err(Refusal::SignUpDisabled);
-    }
+    require_sign_up(context)?;
     context
         .config
         .password
@@ -174,19 +183,45 @@ pub(super) fn refuse_throttled(delay: Option<TimeDelta>) -> Result<()> {
     }
 }
 
+/// Most presented tokens whose sessions are ended.
+pub const MAX_PRESENTED: usize = 64;
+
+/// The hashes of the presented tokens whose sessions live: of several, of which all but one are
+/// likely to be junk, only those are worth a transaction.
+pub(super) async fn living(context: &Context, presented: &[SessionToken]) -> Result<Vec<SessionHash>> {
+    let mut hashes: Vec<SessionHash> = presented.iter().map(SessionToken::hash).collect();
+    if hashes.len() > 1 {
+        let (asked, interval) = (hashes.clone(), context.config.session.touch_interval);
+        let found = context
+            .database
+            .read(move |conn| sessions::find_by_hashes(conn, &asked, interval))
+            .await?;
+        hashes.retain(|hash| {
+            let is_alive = |row: &sessions::Found| {
+                row.session_hash == hash.as_str() && row.session.revoked_at.is_none()
+            };
+            found.iter().any(is_alive)
+        });
+    }
+    Ok(hashes)
+}
+
 /// Ends the sessions of the presented tokens. Succeeds for any token.
 ///
 /// # Errors
-/// `Unavailable`: then the client must keep its token, for the session lives.
+/// `SessionAmbiguous` for more of them than are looked at. `Unavailable`: then the client must keep its token, for the session lives.
 pub async fn logout(
     context: &Context,
     presented: &[SessionToken],
     client: &Client,
 ) -> Result<usize> {
+    if presented.len() > MAX_PRESENTED {
+        return Err(Refusal::SessionAmbiguous);
+    }
     let address = client.coarse_address();
     let mut revoked = 0;
     // A transaction each: two rows held at once, without the lock on the user, invite deadlocks.
-    for hash in presented.iter().map(SessionToken::hash) {
+    for hash in living(context, presented).await? {
         let ended = context.database.write(move |conn| {
             let actor = |owner| Actor::user(owner, address);
             endings::end_by_hash(conn, &hash, Reason::UserLogout, None, actor)

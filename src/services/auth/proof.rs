@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::domain::client::Client;
 use crate::domain::credentials::{Email, Password};
 use crate::domain::event::{Actor, EventKind};
-use crate::domain::session::Reason;
+use crate::domain::session::{AuthLevel, Reason};
 use crate::domain::user::UserCredentials;
 use crate::repositories::session_events::{self, Subject};
 use crate::repositories::{sessions, users};
@@ -112,7 +112,8 @@ pub async fn change_password(
     let request = SessionRequest {
         remember_me: session.remember_me,
         device_label: session.device_label.clone(),
-        auth_level: session.auth_level,
+        // Of what has just been proved.
+        auth_level: AuthLevel::Password,
         client,
     };
     let (known, attempt, presented) = (proved.credentials, proved.attempt, caller.hash);
@@ -152,7 +153,8 @@ pub async fn change_password(
 }
 
 /// Proves the password again: the session gets a new token and a new authentication time, and its
-/// cap begins anew.
+/// cap begins anew. Its level becomes that of the password: time and level tell of one and the same
+/// proof, so that nobody takes an old second factor for a recent one.
 ///
 /// # Errors
 /// Like [`change_password`].

@@ -171,6 +171,9 @@ async fn ids_and_numbers_out_of_range_are_400_or_404() {
         "max_age=x",
         "auth_level=root",
         "touch=maybe",
+        "Max_Age=0",
+        "maxage=300",
+        "foo=1",
     ] {
         let reply = send(Method::GET, &format!("verify?{query}")).await;
         assert_eq!(

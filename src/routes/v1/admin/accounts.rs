@@ -5,10 +5,10 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 
 use super::super::super::error::ApiError;
-use super::super::super::extractors::{Admin, RequestId};
+use super::super::super::extractors::{Admin, JsonBody, RequestId};
 use super::super::super::filters::UserQuery;
 use super::super::body::RevokedBody;
-use super::body::{Note, NoteFields, SessionBody, UserBody, page};
+use super::body::{NoteFields, SessionBody, UserBody, page};
 use crate::services::Refusal;
 use crate::services::admin;
 use crate::telemetry::SECURITY;
@@ -89,12 +89,13 @@ pub(in crate::routes) async fn show(
 pub(in crate::routes) async fn revoke(
     signed_in: Admin,
     path: Path<String>,
-    remark: Note,
+    body: JsonBody<NoteFields>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
     let id = user_id(&path)?;
-    let revoked_count = admin::revoke_user(&context, &admin, id, remark.0).await?;
+    let remark = NoteFields::read(body).await?;
+    let revoked_count = admin::revoke_user(&context, &admin, id, remark).await?;
     log::info!(
         target: SECURITY, request_id = RequestId::of(&request), admin = admin.user.id, user = id, revoked_count;
         "sessions of a user ended by an administrator"
@@ -120,12 +121,13 @@ pub(in crate::routes) async fn revoke(
 pub(in crate::routes) async fn disable(
     signed_in: Admin,
     path: Path<String>,
-    remark: Note,
+    body: JsonBody<NoteFields>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
     let id = user_id(&path)?;
-    let revoked_count = admin::disable_user(&context, &admin, id, remark.0).await?;
+    let remark = NoteFields::read(body).await?;
+    let revoked_count = admin::disable_user(&context, &admin, id, remark).await?;
     log::info!(
         target: SECURITY, request_id = RequestId::of(&request), admin = admin.user.id, user = id, revoked_count;
         "user disabled"
@@ -156,12 +158,13 @@ struct MessageBody {
 pub(in crate::routes) async fn enable(
     signed_in: Admin,
     path: Path<String>,
-    remark: Note,
+    body: JsonBody<NoteFields>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
     let id = user_id(&path)?;
-    admin::enable_user(&context, &admin, id, remark.0).await?;
+    let remark = NoteFields::read(body).await?;
+    admin::enable_user(&context, &admin, id, remark).await?;
     log::info!(
         target: SECURITY, request_id = RequestId::of(&request), admin = admin.user.id, user = id;
         "user enabled"

@@ -1,10 +1,8 @@
 //! Bodies of the administrators' endpoints.
 
-use actix_web::dev::Payload;
 use actix_web::http::header;
-use actix_web::{FromRequest, HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse};
 use chrono::{DateTime, Utc};
-use futures_util::future::LocalBoxFuture;
 use ipnetwork::IpNetwork;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -166,31 +164,14 @@ impl From<CleanupRun> for CleanupRunBody {
 /// A body that may carry a remark for the ledger, or be missing altogether.
 #[derive(Deserialize, Default, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NoteFields {
+pub(in crate::routes) struct NoteFields {
     note: Option<String>,
 }
 
-/// The remark of a request.
-pub(in crate::routes) struct Note(pub Option<String>);
-
-impl FromRequest for Note {
-    type Error = ApiError;
-    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let is_bare = !request.headers().contains_key(header::CONTENT_TYPE)
-            && !request.headers().contains_key(header::TRANSFER_ENCODING)
-            && request
-                .headers()
-                .get(header::CONTENT_LENGTH)
-                .is_none_or(|length| length.as_bytes() == b"0");
-        let body = (!is_bare).then(|| JsonBody::<NoteFields>::from_request(request, payload));
-        Box::pin(async move {
-            match body {
-                Some(body) => note(body.await?.0.note).map(Self),
-                None => Ok(Self(None)),
-            }
-        })
+impl NoteFields {
+    /// The remark of a request.
+    pub(super) async fn read(body: JsonBody<Self>) -> Result<Option<String>, ApiError> {
+        note(body.read_if_any().await?.note)
     }
 }
 

@@ -10,9 +10,10 @@ use super::super::super::error::ApiError;
 use super::super::super::extractors::{Admin, JsonBody, RequestId};
 use super::super::super::filters::SessionQuery;
 use super::super::body::RevokedBody;
-use super::body::{EventBody, Note, NoteFields, SessionBody, note, page};
+use super::body::{EventBody, NoteFields, SessionBody, note, page};
 use crate::services::Refusal;
 use crate::services::admin::{self, Ended, OwnedSession, Seen};
+use crate::services::refusal::invalid;
 use crate::telemetry::SECURITY;
 
 /// GET sessions
@@ -82,6 +83,7 @@ pub(in crate::routes) async fn count(
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct EndMatching {
+    #[schema(minimum = 0)]
     sessions: i64,
     as_of: DateTime<Utc>,
     note: Option<String>,
@@ -114,11 +116,14 @@ pub(in crate::routes) async fn end_matching(
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
-    let JsonBody(EndMatching {
+    let EndMatching {
         sessions,
         as_of,
         note: remark,
-    }) = body;
+    } = body.read().await?;
+    if sessions < 0 {
+        return Err(invalid("sessions")("must be 0 or greater".to_owned()).into());
+    }
     let remark = note(remark)?;
     let ended = match query.filter(&context).await? {
         Some(filter) => {
@@ -194,12 +199,13 @@ pub(in crate::routes) async fn show(
 pub(in crate::routes) async fn end(
     signed_in: Admin,
     path: Path<String>,
-    remark: Note,
+    body: JsonBody<NoteFields>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
     let id = session_id(&path)?;
-    let revoked_count = admin::end_session(&context, &admin, id, remark.0).await?;
+    let remark = NoteFields::read(body).await?;
+    let revoked_count = admin::end_session(&context, &admin, id, remark).await?;
     log::info!(
         target: SECURITY, request_id = RequestId::of(&request), admin = admin.user.id, session:% = id,
         revoked_count; "session ended by an administrator"
