@@ -86,6 +86,11 @@ async fn the_query_that_a_proxy_appends_is_the_application_s() {
     ] {
         let appended = app.get(&format!("verify/shop/list?{query}"), &token).await;
         assert_eq!(appended.status, 200, "{query}: {appended:?}");
+        for before in ["", "touch=false&"] {
+            let path = format!("verify?{before}path=/shop/list?{query}&other=1&{query}");
+            let appended = app.get(&path, &token).await;
+            assert_eq!(appended.status, 200, "{query}: {appended:?}");
+        }
         let own = app.get(&format!("verify?{query}"), &token).await;
         assert!(own.status == 400 || own.status == 401, "{query}: {own:?}");
     }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::super::error::ApiError;
 use super::super::extractors::Presented;
+use super::super::malformed_query;
 use crate::context::Context;
 use crate::domain::session::AuthLevel;
 use crate::services::verification::{require_level, require_recent};
@@ -32,7 +33,7 @@ pub(in crate::routes) struct Demands {
     path = "/api/v1/auth/verify",
     tag = "machines",
     summary = "Whether a request may pass: for reverse proxies",
-    description = "Also at verify/{tail}, for proxies that append the original request's path and query; the query is then the application's and demands nothing. Unknown parameters are refused here. max_age counts from the last proof, and auth_level is of the same proof. Exempt from the cross-origin check: it changes nothing.",
+    description = "Also at verify/{tail}, for proxies that append the original request's path and query; the query is then the application's and demands nothing. Unknown parameters are refused here; `path` and all that follows it is the application's likewise. max_age counts from the last proof, and auth_level is of the same proof. Exempt from the cross-origin check: it changes nothing.",
     params(("max_age" = Option<i64>, Query, minimum = 0, maximum = 4294967295_i64, description = "Greatest age of the authentication, in seconds"), ("auth_level" = Option<AuthLevel>, Query, description = "Least strength of the authentication"), ("touch" = Option<bool>, Query, description = "false: this is no use of the session")),
     responses((status = 200, description = "Whether a request may pass: for reverse proxies", headers(("X-Auth-User-Id" = String, description = "Id of the user"), ("X-Auth-Session-Id" = String, description = "Id of the session"), ("X-Auth-Level" = String, description = "password or mfa"), ("X-Auth-Authenticated-At" = String, description = "When the user last proved the credential")))),
     security(("bearer" = []), ("cookie" = [])),
@@ -41,9 +42,19 @@ pub(in crate::routes) struct Demands {
 pub(in crate::routes) async fn verify(
     request: HttpRequest,
     context: Data<Context>,
-    demands: Query<Demands>,
 ) -> Result<HttpResponse, ApiError> {
+    let demands = Query::<Demands>::from_query(own_part(request.query_string()))
+        .map_err(|_problem| malformed_query())?;
     check(&request, &context, &demands).await
+}
+
+/// The query up to a parameter `path`: proxies that can only append hang the original request's path
+/// and query on that, and what follows is the application's.
+fn own_part(query: &str) -> &str {
+    match query.starts_with("path=") {
+        true => "",
+        false => query.split_once("&path=").map_or(query, |(own, _)| own),
+    }
 }
 
 /// Any method on verify/{tail}, where a proxy has appended the original request's path and query: a
