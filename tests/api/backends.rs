@@ -97,9 +97,10 @@ async fn an_email_never_links_two_accounts() {
     token(&issue(&app, json!({"user_id": 4711})).await);
     let known = issue(&app, json!({"user_id": 4711, "email": "ada@example.com"})).await;
     assert_eq!(known.refusal(), (409, "email_taken".to_owned()));
-    // A known account's own e-mail does no harm, and another free one changes nothing.
+    // A known account's own e-mail does no harm; under another one it may be somebody else's.
     token(&issue(&app, json!({"user_id": ada, "email": "ada@example.com"})).await);
-    token(&issue(&app, json!({"user_id": ada, "email": "new@example.com"})).await);
+    let other = issue(&app, json!({"user_id": ada, "email": "new@example.com"})).await;
+    assert_eq!(other.refusal(), (409, "email_conflict".to_owned()));
     assert_eq!(app.db.count("users WHERE email = 'ada@example.com'"), 1);
     assert_eq!(app.db.count("users WHERE email = 'new@example.com'"), 0);
 }

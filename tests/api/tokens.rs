@@ -18,7 +18,7 @@ async fn a_malformed_token_is_refused_without_a_query() {
     let enormous = "A".repeat(5_000);
     let wide = "é".repeat(43);
     for token in [
-        "", "x", "null", "%00", &short, &long, &padded, &plus, &quoted, &enormous, &wide,
+        "x", "null", "%00", &short, &long, &padded, &plus, &quoted, &enormous, &wide,
     ] {
         let cookie = format!("__Host-session_id={token}");
         for request in [

@@ -92,7 +92,7 @@ mod tests {
 
     fn config(keys: &str) -> Config {
         Config::new(&Source::from_pairs([
-            ("DATABASE_URL", "x"),
+            ("DATABASE_URL", "postgres://h/x"),
             ("SESSION_CLEANUP_API_KEY", keys),
         ]))
         .unwrap()

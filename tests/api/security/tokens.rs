@@ -108,7 +108,7 @@ async fn challenges_say_what_is_wrong_and_only_where_something_was_presented() {
         none.header("www-authenticate"),
         Some(r#"Bearer realm="sekisho""#)
     );
-    for bad in ["x", "", &"A".repeat(43), "a b", "a, b"] {
+    for bad in ["x", &"A".repeat(43), "a b", "a, b"] {
         let request = app
             .auth(Method::GET, "session")
             .header("Authorization", format!("Bearer {bad}"));
