@@ -16,6 +16,7 @@ use crate::domain::user::User;
 use crate::metrics::Metrics;
 use crate::repositories::sessions::Found;
 use crate::repositories::{sessions, users};
+use crate::services::admin::PastDays;
 use crate::services::passwords::Hasher;
 
 /// Cleanups that one instance runs at once; each has its own connection.
@@ -47,6 +48,8 @@ pub struct Context {
     pub metrics: Arc<Metrics>,
     /// Held while the age of what cleanup is due is read.
     pub reading_overdue: tokio::sync::Mutex<()>,
+    /// What happened on the days before today.
+    pub past_days: PastDays,
     /// Bounds cleanups under way.
     pub cleanup_slots: Arc<Semaphore>,
     is_draining: AtomicBool,
@@ -100,6 +103,7 @@ impl Context {
             hasher: Hasher::new(&config.password)?,
             metrics,
             reading_overdue: tokio::sync::Mutex::new(()),
+            past_days: PastDays::default(),
             cleanup_slots: Arc::new(Semaphore::new(CLEANUP_SLOTS)),
             is_draining: AtomicBool::new(false),
             database,

@@ -20,8 +20,8 @@ pub enum Problem {
     NotANumber,
     /// Not a number from 1 to this.
     NotBetween(u16),
-    /// Less than 1.
-    TooSmall,
+    /// Less than this.
+    TooSmall(i64),
     /// Not a time or a date.
     NotATime,
     /// None of these.
@@ -50,7 +50,7 @@ impl fmt::Display for Problem {
             Self::NotAnEmail => "must be an e-mail address",
             Self::NotANumber => "must be a whole number",
             Self::NotBetween(most) => return write!(f, "must be a whole number from 1 to {most}"),
-            Self::TooSmall => "must be 1 or greater",
+            Self::TooSmall(least) => return write!(f, "must be {least} or greater"),
             Self::NotATime => "must be a time such as 2026-11-30T09:00:00Z, or a date",
             Self::NotOneOf(texts) => return write!(f, "must be one of {}", texts.join(", ")),
             Self::NotANetwork => "must be an address or a network, such as 203.0.113.0/24",

@@ -1,14 +1,14 @@
 //! What administrators ask of the ledger.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::dsl::{count_star, sql};
+use diesel::dsl::count_star;
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{Interval, Nullable, Text, Timestamptz, Untyped};
 
-use super::sql::{statement_timestamp, timestamptz_mi_interval};
-use crate::domain::event::Event;
+use super::sql::statement_timestamp;
+use crate::domain::event::{Event, EventKind};
 use crate::domain::search::{DailyCount, EventFilter};
+use crate::domain::session::Reason;
 use crate::schema::session_events;
 
 fn matching(filter: &EventFilter) -> session_events::BoxedQuery<'_, Pg> {
@@ -54,23 +54,21 @@ pub fn search(
         .load(conn)
 }
 
-/// What happened how often on each of the last days, today included.
-pub fn count_daily(conn: &mut PgConnection, days: i32) -> QueryResult<Vec<DailyCount>> {
-    let since = timestamptz_mi_interval(
-        sql::<Timestamptz>("date_trunc('day', statement_timestamp(), 'UTC')"),
-        TimeDelta::days(i64::from(days) - 1).into_sql::<Interval>(),
-    );
-    session_events::table
-        .filter(session_events::occurred_at.ge(since))
-        // By position: bind parameters would make equal expressions different ones.
-        .group_by(sql::<Untyped>("1, 2, 3"))
-        .select((
-            sql::<Timestamptz>("date_trunc('day', occurred_at, 'UTC')"),
-            sql::<Text>("kind"),
-            sql::<Nullable<Text>>("reason"),
-            count_star(),
-        ))
-        .load(conn)
+/// What happened how often on a day, told by its beginning in UTC.
+pub fn count_day(conn: &mut PgConnection, day: DateTime<Utc>) -> QueryResult<Vec<DailyCount>> {
+    let counts: Vec<(EventKind, Option<Reason>, i64)> = session_events::table
+        .filter(session_events::occurred_at.ge(day))
+        .filter(session_events::occurred_at.lt(day + TimeDelta::days(1)))
+        .group_by((session_events::kind, session_events::reason))
+        .select((session_events::kind, session_events::reason, count_star()))
+        .load(conn)?;
+    let counted = |(kind, reason, count)| DailyCount {
+        day,
+        kind,
+        reason,
+        count,
+    };
+    Ok(counts.into_iter().map(counted).collect())
 }
 
 /// The database's clock.

@@ -27,6 +27,9 @@ pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 /// Longest request id that is taken over from the request.
 const MAX_REQUEST_ID: usize = 64;
 
+/// The path that is asked whether the database can be used.
+const READY: &str = "/health/ready";
+
 /// Gives the request its id, turns a panic into a 500, and logs what is worth it, once.
 pub async fn boundary(
     mut request: ServiceRequest,
@@ -146,7 +149,10 @@ fn report(response: &ServiceResponse, id: &str) {
                 error.code().1,
                 error.detail().unwrap_or("the handler panicked"),
             );
-            if status == 503 {
+            if route() == READY {
+                // Not ready is what it is there to say.
+                log::debug!(request_id = id, status, detail; "not ready");
+            } else if status == 503 {
                 // An outage under load must not fill the disk with as many lines as requests.
                 if let Some(unlogged) = UNAVAILABLE.pass() {
                     log::warn!(request_id = id, method, route = route(), status, code, detail, unlogged; "request refused");

@@ -6,7 +6,11 @@ use serde_json::json;
 use crate::admin::administrator;
 use crate::support::{PASSWORD, Reply, SERVICE_KEY, TestApp};
 
-const CALLS: [(&str, &str); 11] = [
+const CALLS: [(&str, &str); 15] = [
+    ("GET", "/api/v1/admin/sessions?state=nonsense&x=1"),
+    ("GET", "/api/v1/admin/users?x=1"),
+    ("GET", "/api/v1/admin/session_events?x=1"),
+    ("GET", "/api/v1/auth/session_events?limit=x"),
     ("POST", "/api/v1/admin/sessions/revoke"),
     ("DELETE", "/api/v1/admin/sessions/0197-none"),
     ("POST", "/api/v1/admin/users/1/revoke_sessions"),
@@ -21,7 +25,7 @@ const CALLS: [(&str, &str); 11] = [
 ];
 
 #[tokio::test]
-async fn who_may_not_ask_is_told_so_before_what_is_wrong_with_the_body() {
+async fn who_may_not_ask_is_told_so_before_what_is_wrong_with_the_rest() {
     let app = TestApp::start().await;
     app.sign_up("ada@example.com").await;
     let ada = app.login("ada@example.com").await;

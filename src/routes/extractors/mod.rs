@@ -2,6 +2,7 @@
 
 mod admin;
 mod api_key;
+mod behind;
 mod client;
 mod credentials;
 mod form;
@@ -10,6 +11,7 @@ mod origin;
 
 pub use admin::Admin;
 pub use api_key::{ApiKey, Cleanup, Service};
+pub use behind::Behind;
 pub use client::{ClientInfo, RequestId};
 pub use credentials::{Form, Presented, SignedIn};
 pub use form::ServiceForm;

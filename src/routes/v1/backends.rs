@@ -142,7 +142,7 @@ pub(in crate::routes) struct IssueBody {
 impl IssueBody {
     fn check(self) -> Result<Issue, Refusal> {
         if self.user_id < 1 {
-            return Err(invalid("user_id")(Problem::TooSmall));
+            return Err(invalid("user_id")(Problem::TooSmall(1)));
         }
         let address = self.ip_address.map(|text| {
             text.trim()

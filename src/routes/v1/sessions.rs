@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::error::ApiError;
-use super::super::extractors::{ClientInfo, JsonBody, Presented, RequestId, SignedIn};
+use super::super::extractors::{Behind, ClientInfo, JsonBody, Presented, RequestId, SignedIn};
 use super::auth::clear_cookie;
 use super::body::{RevokedBody, SessionBody};
 use crate::domain::event::{ActorKind, Event, EventKind};
@@ -250,8 +250,7 @@ impl From<Event> for EventBody {
     extensions(("x-errors" = json!(["malformed_request", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn history(
-    signed_in: SignedIn,
-    query: Query<Page>,
+    Behind(signed_in, query): Behind<SignedIn, Query<Page>>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let SignedIn {

@@ -1,12 +1,17 @@
 //! What is going on, at a glance.
 
-use chrono::{DateTime, Utc};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+use diesel::pg::PgConnection;
+use diesel::result::QueryResult;
 
 use super::search;
 use crate::context::Context;
 use crate::domain::search::DailyCount;
 use crate::repositories::{events_search, sessions};
-use crate::services::Result;
+use crate::services::{Refusal, Result};
 
 /// Days that the figures go back, today included.
 pub const DAYS: i32 = 14;
@@ -24,18 +29,61 @@ pub struct Statistics {
     pub as_of: DateTime<Utc>,
 }
 
+/// Counts of days that are over. The ledger of such a day changes no more, so it is counted once.
+#[derive(Debug, Clone, Default)]
+pub struct PastDays(Arc<Mutex<BTreeMap<DateTime<Utc>, Vec<DailyCount>>>>);
+
+impl PastDays {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<DateTime<Utc>, Vec<DailyCount>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(
+        &self,
+        conn: &mut PgConnection,
+        day: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> QueryResult<Vec<DailyCount>> {
+        if let Some(counted) = self.lock().get(&day) {
+            return Ok(counted.clone());
+        }
+        let counted = events_search::count_day(conn, day)?;
+        // A transaction that began before midnight may still be under way.
+        if now - day > TimeDelta::days(1) + SETTLING {
+            self.lock().insert(day, counted.clone());
+        }
+        Ok(counted)
+    }
+}
+
+/// How long after a day's end nothing more is entered for it; units of work take seconds at most.
+const SETTLING: TimeDelta = TimeDelta::minutes(5);
+
 /// Counts.
 ///
 /// # Errors
-/// `FilterTooBroad` where there is too much to count, `Unavailable`.
+/// `Unavailable`, also where there is too much to count at once: what was counted of the past days
+/// is kept, so that a later try gets further.
 pub async fn statistics(context: &Context) -> Result<Statistics> {
-    search(context, |conn| {
+    let past_days = context.past_days.clone();
+    let found = search(context, move |conn| {
+        let as_of = events_search::clock(conn)?;
+        let today = as_of.duration_trunc(TimeDelta::days(1)).unwrap_or(as_of);
+        let first = today - TimeDelta::days(i64::from(DAYS) - 1);
+        past_days.lock().retain(|day, _| *day >= first);
+        let mut daily = Vec::new();
+        for ago in 0..i64::from(DAYS) {
+            daily.extend(past_days.count(conn, today - TimeDelta::days(ago), as_of)?);
+        }
         Ok(Statistics {
             active: sessions::count_active(conn)?,
-            daily: events_search::count_daily(conn, DAYS)?,
+            daily,
             oldest_ended: sessions::oldest_ended(conn)?,
-            as_of: events_search::clock(conn)?,
+            as_of,
         })
+    });
+    found.await.map_err(|refusal| match refusal {
+        Refusal::FilterTooBroad => Refusal::Unavailable("counting goes on".to_owned()),
+        other => other,
     })
-    .await
 }

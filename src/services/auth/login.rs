@@ -4,7 +4,7 @@ use super::super::passwords::Check;
 use super::super::throttle::Attempt;
 use super::super::{Refusal, Result, endings};
 use super::{
-    Opened, SessionRequest, new_token, open_session, record_failure, record_failure_in,
+    Opened, SessionRequest, living, new_token, open_session, record_failure, record_failure_in,
     refuse_blocked, refuse_throttled,
 };
 use crate::context::Context;

@@ -188,7 +188,10 @@ pub const MAX_PRESENTED: usize = 64;
 
 /// The hashes of the presented tokens whose sessions live: of several, of which all but one are
 /// likely to be junk, only those are worth a transaction.
-pub(super) async fn living(context: &Context, presented: &[SessionToken]) -> Result<Vec<SessionHash>> {
+pub(super) async fn living(
+    context: &Context,
+    presented: &[SessionToken],
+) -> Result<Vec<SessionHash>> {
     let mut hashes: Vec<SessionHash> = presented.iter().map(SessionToken::hash).collect();
     if hashes.len() > 1 {
         let (asked, interval) = (hashes.clone(), context.config.session.touch_interval);

@@ -48,7 +48,7 @@ impl Messages {
             Problem::Unprintable | Problem::Nul => self.p_unprintable.to_owned(),
             Problem::NotAnEmail => self.p_email.to_owned(),
             Problem::NotANumber if field == "cursor" => self.p_page.to_owned(),
-            Problem::NotANumber | Problem::TooSmall => self.p_number.to_owned(),
+            Problem::NotANumber | Problem::TooSmall(_) => self.p_number.to_owned(),
             Problem::NotBetween(most) => counted(self.p_between, i64::from(*most)),
             Problem::NotATime => self.p_time.to_owned(),
             Problem::NotOneOf(_) | Problem::NotABoolean => self.p_one_of.to_owned(),

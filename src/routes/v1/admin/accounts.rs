@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 
 use super::super::super::error::ApiError;
-use super::super::super::extractors::{Admin, JsonBody, RequestId};
+use super::super::super::extractors::{Admin, Behind, JsonBody, RequestId};
 use super::super::super::filters::UserQuery;
 use super::super::body::RevokedBody;
 use super::body::{NoteFields, SessionBody, UserBody, page};
@@ -25,8 +25,7 @@ use crate::telemetry::SECURITY;
     extensions(("x-errors" = json!(["malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn list(
-    signed_in: Admin,
-    query: Query<UserQuery>,
+    Behind(signed_in, query): Behind<Admin, Query<UserQuery>>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let (filter, cursor, limit) = (query.filter()?, query.cursor()?, query.limit()?);

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::super::super::error::ApiError;
-use super::super::super::extractors::{Admin, RequestId};
+use super::super::super::extractors::{Admin, Behind, RequestId};
 use super::super::super::filters::{EventQuery, PageQuery};
 use super::body::{CleanupRunBody, EventBody, page};
 use crate::domain::cleanup::Trigger;
@@ -29,8 +29,7 @@ use crate::telemetry::SECURITY;
     extensions(("x-errors" = json!(["malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn events(
-    signed_in: Admin,
-    query: Query<EventQuery>,
+    Behind(signed_in, query): Behind<Admin, Query<EventQuery>>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let (filter, cursor, limit) = (query.filter()?, query.cursor()?, query.limit()?);
@@ -52,8 +51,7 @@ pub(in crate::routes) async fn events(
     extensions(("x-errors" = json!(["malformed_request", "invalid_field", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn cleanup_runs(
-    signed_in: Admin,
-    query: Query<PageQuery>,
+    Behind(signed_in, query): Behind<Admin, Query<PageQuery>>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let (cursor, limit) = (query.cursor()?, query.limit()?);

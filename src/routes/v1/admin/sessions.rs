@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::super::error::ApiError;
-use super::super::super::extractors::{Admin, JsonBody, RequestId};
+use super::super::super::extractors::{Admin, Behind, JsonBody, RequestId};
 use super::super::super::filters::SessionQuery;
 use super::super::body::RevokedBody;
 use super::body::{EventBody, NoteFields, SessionBody, note, page};
+use crate::domain::problem::Problem;
 use crate::services::Refusal;
 use crate::services::admin::{self, Ended, OwnedSession, Seen};
 use crate::services::refusal::invalid;
@@ -28,8 +29,7 @@ use crate::telemetry::SECURITY;
     extensions(("x-errors" = json!(["malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn list(
-    signed_in: Admin,
-    query: Query<SessionQuery>,
+    Behind(signed_in, query): Behind<Admin, Query<SessionQuery>>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
@@ -64,8 +64,7 @@ struct CountBody {
     extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn count(
-    signed_in: Admin,
-    query: Query<SessionQuery>,
+    Behind(signed_in, query): Behind<Admin, Query<SessionQuery>>,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
     let Some(filter) = query.filter(&context).await? else {
@@ -110,8 +109,7 @@ struct EndedBody {
     extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "filter_too_broad", "count_changed", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn end_matching(
-    signed_in: Admin,
-    query: Query<SessionQuery>,
+    Behind(signed_in, query): Behind<Admin, Query<SessionQuery>>,
     body: JsonBody<EndMatching>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
@@ -122,7 +120,7 @@ pub(in crate::routes) async fn end_matching(
         note: remark,
     } = body.read().await?;
     if sessions < 0 {
-        return Err(invalid("sessions")("must be 0 or greater".to_owned()).into());
+        return Err(invalid("sessions")(Problem::TooSmall(0)).into());
     }
     let remark = note(remark)?;
     let ended = match query.filter(&context).await? {
