@@ -5,7 +5,8 @@ use actix_web::{Error, FromRequest, HttpRequest};
 use futures_util::future::LocalBoxFuture;
 
 /// `B` of a request that passed `A`. Side by side in a handler's signature whichever fails first
-/// would answer: a stranger with a wrong body would be told of the body.
+/// would answer: a stranger with a wrong query would be told of the query. `B` has the body: whatever
+/// reads it stands inside.
 #[derive(Debug)]
 pub struct Behind<A, B>(pub A, pub B);
 

@@ -109,8 +109,7 @@ struct EndedBody {
     extensions(("x-errors" = json!(["not_found", "malformed_request", "invalid_field", "filter_too_broad", "count_changed", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn end_matching(
-    Behind(signed_in, query): Behind<Admin, Query<SessionQuery>>,
-    body: JsonBody<EndMatching>,
+    Behind(signed_in, (query, body)): Behind<Admin, (Query<SessionQuery>, JsonBody<EndMatching>)>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Admin { context, admin } = signed_in;
