@@ -55,7 +55,7 @@ pub fn configure(app: &mut ServiceConfig, config: &Config) {
 }
 
 fn auth() -> impl HttpServiceFactory {
-    use v1::{auth, backends, gateway, sessions};
+    use v1::{auth, backends, cleanup, gateway, proof, sessions};
     web::scope("/api/v1/auth")
         // In the order of how often they are asked; a path without a pattern is only compared.
         .service(resource("/verify").route(web::to(gateway::verify)))
@@ -72,11 +72,11 @@ fn auth() -> impl HttpServiceFactory {
         .service(at("/logout", "POST").route(web::post().to(auth::logout)))
         .service(at("/logout_all", "POST").route(web::post().to(sessions::end_all)))
         .service(at("/logout_others", "POST").route(web::post().to(sessions::end_others)))
-        .service(at("/change_password", "POST").route(web::post().to(auth::change_password)))
-        .service(at("/reauthenticate", "POST").route(web::post().to(auth::reauthenticate)))
-        .service(at("/rotate_session", "POST").route(web::post().to(auth::rotate)))
-        .service(at("/user", "DELETE").route(web::delete().to(auth::delete_account)))
-        .service(at("/cleanup_sessions", "POST").route(web::post().to(auth::cleanup_sessions)))
+        .service(at("/change_password", "POST").route(web::post().to(proof::change_password)))
+        .service(at("/reauthenticate", "POST").route(web::post().to(proof::reauthenticate)))
+        .service(at("/rotate_session", "POST").route(web::post().to(proof::rotate)))
+        .service(at("/user", "DELETE").route(web::delete().to(proof::delete_account)))
+        .service(at("/cleanup_sessions", "POST").route(web::post().to(cleanup::cleanup_sessions)))
         .service(resource("/verify/{tail:.*}").route(web::to(gateway::verify_appended)))
         .service(at("/introspect", "POST").route(web::post().to(backends::introspect)))
         .service(at("/revoke", "POST").route(web::post().to(backends::revoke)))

@@ -1,4 +1,4 @@
-//! Signing up, logging in and out, the password, and the cleanup endpoint.
+//! Signing up, logging in and out, and who is signed in.
 
 use actix_web::http::header;
 use actix_web::web::Data;
@@ -8,18 +8,17 @@ use serde::{Deserialize, Serialize};
 use super::super::cookie;
 use super::super::error::ApiError;
 use super::super::extractors::{
-    ApiKey, Cleanup, ClientInfo, Form, JsonBody, Presented, RequestId, SameOrigin, SignedIn,
+    ClientInfo, Form, JsonBody, Presented, RequestId, SameOrigin, SignedIn,
 };
 use super::body::{RevokedBody, SignedInBody, UserBody, hand_over};
 use crate::context::Context;
-use crate::domain::cleanup::Trigger;
 use crate::domain::credentials::{Email, Password};
 use crate::domain::problem::Problem;
 use crate::domain::session::AuthLevel;
 use crate::domain::text::{MAX_LABEL_CHARS, display_text};
 use crate::services::auth::{self, Login, SessionRequest};
 use crate::services::refusal::invalid;
-use crate::services::{Refusal, cleanup, verification};
+use crate::services::{Refusal, verification};
 use crate::telemetry::SECURITY;
 
 /// The body of sign_up.
@@ -223,169 +222,6 @@ pub(in crate::routes) fn clear_cookie(
     if context.config.cookie.clear_site_data {
         response.insert_header(("Clear-Site-Data", r#""cache", "cookies", "storage""#));
     }
-}
-
-/// The body of change_password.
-#[derive(Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(in crate::routes) struct ChangePassword {
-    current_password: String,
-    new_password: String,
-}
-
-/// POST change_password
-#[utoipa::path(
-    post,
-    path = "/api/v1/auth/change_password",
-    tag = "users",
-    summary = "Change the password; every session ends, the caller gets a new one",
-    request_body = ChangePassword,
-    responses((status = 200, description = "Change the password; every session ends, the caller gets a new one", body = SignedInBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal")))),
-    security(("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "password_rejected", "invalid_field", "throttled", "unavailable", "internal_error"]))),
-)]
-pub(in crate::routes) async fn change_password(
-    signed_in: SignedIn,
-    client: ClientInfo,
-    body: JsonBody<ChangePassword>,
-    request: HttpRequest,
-) -> Result<HttpResponse, ApiError> {
-    let SignedIn {
-        context,
-        caller,
-        form,
-    } = signed_in;
-    let ChangePassword {
-        current_password,
-        new_password,
-    } = body.read().await?;
-    let current = password("current_password", current_password)?;
-    let new = password("new_password", new_password)?;
-    let (opened, _) = auth::change_password(&context, &caller, current, new, client.0).await?;
-    log::info!(target: SECURITY, request_id = RequestId::of(&request), user = opened.user.id; "password changed");
-    Ok(hand_over(&context.config.cookie, form, opened))
-}
-
-/// The body of what needs the password again.
-#[derive(Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(in crate::routes) struct PasswordBody {
-    password: String,
-}
-
-/// POST reauthenticate
-#[utoipa::path(
-    post,
-    path = "/api/v1/auth/reauthenticate",
-    tag = "users",
-    summary = "Prove the password again; the session gets a new token",
-    request_body = PasswordBody,
-    responses((status = 200, description = "Prove the password again; the session gets a new token", body = SignedInBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal")))),
-    security(("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "invalid_field", "throttled", "unavailable", "internal_error"]))),
-)]
-pub(in crate::routes) async fn reauthenticate(
-    signed_in: SignedIn,
-    client: ClientInfo,
-    body: JsonBody<PasswordBody>,
-) -> Result<HttpResponse, ApiError> {
-    let SignedIn {
-        context,
-        caller,
-        form,
-    } = signed_in;
-    let secret = password("password", body.read().await?.password)?;
-    let opened = auth::reauthenticate(&context, &caller, secret, &client.0).await?;
-    Ok(hand_over(&context.config.cookie, form, opened))
-}
-
-/// POST rotate_session
-#[utoipa::path(
-    post,
-    path = "/api/v1/auth/rotate_session",
-    tag = "users",
-    summary = "Get a new token for the session; the old one is dead at once",
-    responses((status = 200, description = "Get a new token for the session; the old one is dead at once", body = SignedInBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal")))),
-    security(("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["unavailable", "internal_error"]))),
-)]
-pub(in crate::routes) async fn rotate(
-    signed_in: SignedIn,
-    client: ClientInfo,
-) -> Result<HttpResponse, ApiError> {
-    let SignedIn {
-        context,
-        caller,
-        form,
-    } = signed_in;
-    let opened = auth::rotate(&context, &caller, &client.0).await?;
-    Ok(hand_over(&context.config.cookie, form, opened))
-}
-
-/// DELETE user
-#[utoipa::path(
-    delete,
-    path = "/api/v1/auth/user",
-    tag = "users",
-    summary = "Delete the account",
-    request_body = PasswordBody,
-    responses((status = 200, description = "Delete the account", body = RevokedBody, headers(("Set-Cookie" = Option<String>, description = "The session cookie, or its removal")))),
-    security(("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["password_incorrect", "password_not_set", "invalid_field", "throttled", "unavailable", "internal_error"]))),
-)]
-pub(in crate::routes) async fn delete_account(
-    signed_in: SignedIn,
-    client: ClientInfo,
-    body: JsonBody<PasswordBody>,
-    request: HttpRequest,
-) -> Result<HttpResponse, ApiError> {
-    let SignedIn {
-        context, caller, ..
-    } = signed_in;
-    let secret = password("password", body.read().await?.password)?;
-    let revoked_count = auth::delete_account(&context, &caller, secret, &client.0).await?;
-    log::info!(target: SECURITY, request_id = RequestId::of(&request), user = caller.session.user_id; "account deleted");
-    let mut response = HttpResponse::Ok();
-    let presented = Presented::read(&request, &context.config.cookie.name);
-    clear_cookie(&mut response, &context, &presented, &request);
-    Ok(response.json(RevokedBody {
-        message: "Account deleted",
-        revoked_count,
-    }))
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-struct CleanupBody {
-    message: &'static str,
-    cleaned_count: i64,
-}
-
-/// POST cleanup_sessions: any body is ignored, and every failure is 500.
-#[utoipa::path(
-    post,
-    path = "/api/v1/auth/cleanup_sessions",
-    tag = "machines",
-    summary = "Clean up: expire, purge and forget what is due",
-    description = "Any body is ignored. Safe to call at any time and twice at once.",
-    responses((status = 200, description = "Clean up: expire, purge and forget what is due", body = CleanupBody, headers(("X-Cleanup-Complete" = Option<String>, description = "false where the time did not suffice; the next call goes on")))),
-    security(("cleanup_key" = [])),
-    extensions(("x-errors" = json!(["internal_error"]))),
-)]
-pub(in crate::routes) async fn cleanup_sessions(
-    _key: ApiKey<Cleanup>,
-    context: Data<Context>,
-) -> Result<HttpResponse, ApiError> {
-    let report = cleanup::run(&context, Trigger::Http)
-        .await
-        .map_err(ApiError::Cleanup)?;
-    let mut response = HttpResponse::Ok();
-    if !report.complete {
-        response.insert_header(("X-Cleanup-Complete", "false"));
-    }
-    Ok(response.json(CleanupBody {
-        message: "Session cleanup completed",
-        cleaned_count: report.expired,
-    }))
 }
 
 /// GET session
