@@ -11,12 +11,12 @@ use uuid::Uuid;
 use crate::config::{Config, RESERVED_CONNECTIONS};
 use crate::db::Database;
 use crate::db::coalescer::{Coalescer, Limits};
+use crate::domain::search::PastDays;
 use crate::domain::token::SessionHash;
 use crate::domain::user::User;
 use crate::metrics::Metrics;
 use crate::repositories::sessions::Found;
 use crate::repositories::{sessions, users};
-use crate::services::admin::PastDays;
 use crate::services::passwords::Hasher;
 
 /// Cleanups that one instance runs at once; each has its own connection.

@@ -1,5 +1,8 @@
 //! What administrators look for, and what they find.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use chrono::{DateTime, Utc};
 use ipnetwork::IpNetwork;
 use uuid::Uuid;
@@ -100,4 +103,29 @@ pub struct DailyCount {
     pub reason: Option<Reason>,
     /// How often.
     pub count: i64,
+}
+
+/// Counts of days that are over. The ledger of such a day changes no more, so it is counted once.
+#[derive(Debug, Clone, Default)]
+pub struct PastDays(Arc<Mutex<BTreeMap<DateTime<Utc>, Vec<DailyCount>>>>);
+
+impl PastDays {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<DateTime<Utc>, Vec<DailyCount>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The counts of a day, if they are known.
+    pub fn get(&self, day: DateTime<Utc>) -> Option<Vec<DailyCount>> {
+        self.lock().get(&day).cloned()
+    }
+
+    /// Keeps the counts of a day.
+    pub fn keep(&self, day: DateTime<Utc>, counts: &[DailyCount]) {
+        self.lock().insert(day, counts.to_vec());
+    }
+
+    /// Forgets the days before one.
+    pub fn forget_before(&self, first: DateTime<Utc>) {
+        self.lock().retain(|day, _| *day >= first);
+    }
 }

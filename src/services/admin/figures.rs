@@ -1,11 +1,6 @@
 //! What is going on, at a glance.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
-use diesel::pg::PgConnection;
-use diesel::result::QueryResult;
 
 use super::search;
 use crate::context::Context;
@@ -29,34 +24,8 @@ pub struct Statistics {
     pub as_of: DateTime<Utc>,
 }
 
-/// Counts of days that are over. The ledger of such a day changes no more, so it is counted once.
-#[derive(Debug, Clone, Default)]
-pub struct PastDays(Arc<Mutex<BTreeMap<DateTime<Utc>, Vec<DailyCount>>>>);
-
-impl PastDays {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<DateTime<Utc>, Vec<DailyCount>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn count(
-        &self,
-        conn: &mut PgConnection,
-        day: DateTime<Utc>,
-        now: DateTime<Utc>,
-    ) -> QueryResult<Vec<DailyCount>> {
-        if let Some(counted) = self.lock().get(&day) {
-            return Ok(counted.clone());
-        }
-        let counted = events_search::count_day(conn, day)?;
-        // A transaction that began before midnight may still be under way.
-        if now - day > TimeDelta::days(1) + SETTLING {
-            self.lock().insert(day, counted.clone());
-        }
-        Ok(counted)
-    }
-}
-
-/// How long after a day's end nothing more is entered for it; units of work take seconds at most.
+/// How long after a day's end entries may still come: of transactions that began before midnight,
+/// and these take seconds at most.
 const SETTLING: TimeDelta = TimeDelta::minutes(5);
 
 /// Counts.
@@ -70,10 +39,18 @@ pub async fn statistics(context: &Context) -> Result<Statistics> {
         let as_of = events_search::clock(conn)?;
         let today = as_of.duration_trunc(TimeDelta::days(1)).unwrap_or(as_of);
         let first = today - TimeDelta::days(i64::from(DAYS) - 1);
-        past_days.lock().retain(|day, _| *day >= first);
+        past_days.forget_before(first);
         let mut daily = Vec::new();
         for ago in 0..i64::from(DAYS) {
-            daily.extend(past_days.count(conn, today - TimeDelta::days(ago), as_of)?);
+            let day = today - TimeDelta::days(ago);
+            let counted = match past_days.get(day) {
+                Some(counted) => counted,
+                None => events_search::count_day(conn, day)?,
+            };
+            if as_of - day > TimeDelta::days(1) + SETTLING {
+                past_days.keep(day, &counted);
+            }
+            daily.extend(counted);
         }
         Ok(Statistics {
             active: sessions::count_active(conn)?,
