@@ -18,9 +18,10 @@ const SESSION_ID: HeaderName = HeaderName::from_static("x-auth-session-id");
 const LEVEL: HeaderName = HeaderName::from_static("x-auth-level");
 const AUTHENTICATED_AT: HeaderName = HeaderName::from_static("x-auth-authenticated-at");
 
-/// What a proxy may demand. A mistyped demand must not pass for none.
+/// What a proxy may demand. What else is in the query is the application's: some proxies pass its own
+/// on, Caddy of itself.
 #[derive(Deserialize, Default)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(in crate::routes) struct Demands {
     max_age: Option<u32>,
     auth_level: Option<AuthLevel>,
@@ -33,7 +34,7 @@ pub(in crate::routes) struct Demands {
     path = "/api/v1/auth/verify",
     tag = "machines",
     summary = "Whether a request may pass: for reverse proxies",
-    description = "Also at verify/{tail}, for proxies that append the original request's path and query; the query is then the application's and demands nothing. Unknown parameters are refused here; `path` and all that follows it is the application's likewise. max_age counts from the last proof, and auth_level is of the same proof. Exempt from the cross-origin check: it changes nothing.",
+    description = "Also at verify/{tail}, for proxies that append the original request's path and query; the query is then the application's and demands nothing. A mistyped demand (Max-Age) is refused, any other parameter ignored; `path` and all that follows it is the application's likewise. max_age counts from the last proof, and auth_level is of the same proof. Exempt from the cross-origin check: it changes nothing.",
     params(("max_age" = Option<i64>, Query, minimum = 0, maximum = 4294967295_i64, description = "Greatest age of the authentication, in seconds"), ("auth_level" = Option<AuthLevel>, Query, description = "Least strength of the authentication"), ("touch" = Option<bool>, Query, description = "false: this is no use of the session")),
     responses((status = 200, description = "Whether a request may pass: for reverse proxies", headers(("X-Auth-User-Id" = String, description = "Id of the user"), ("X-Auth-Session-Id" = String, description = "Id of the session"), ("X-Auth-Level" = String, description = "password or mfa"), ("X-Auth-Authenticated-At" = String, description = "When the user last proved the credential")))),
     security(("bearer" = []), ("cookie" = [])),
@@ -43,9 +44,26 @@ pub(in crate::routes) async fn verify(
     request: HttpRequest,
     context: Data<Context>,
 ) -> Result<HttpResponse, ApiError> {
-    let demands = Query::<Demands>::from_query(own_part(request.query_string()))
-        .map_err(|_problem| malformed_query())?;
+    let query = own_part(request.query_string());
+    if query.split('&').any(is_mistyped) {
+        return Err(malformed_query());
+    }
+    let demands = Query::<Demands>::from_query(query).map_err(|_problem| malformed_query())?;
     check(&request, &context, &demands).await
+}
+
+/// Whether a parameter is a demand but for its spelling: it must not pass for none.
+fn is_mistyped(parameter: &str) -> bool {
+    const DEMANDS: [(&str, &str); 3] = [
+        ("max_age", "maxage"),
+        ("auth_level", "authlevel"),
+        ("touch", "touch"),
+    ];
+    let name = parameter.split('=').next().unwrap_or_default();
+    let bare = name.to_ascii_lowercase().replace(['_', '-', '.'], "");
+    DEMANDS
+        .iter()
+        .any(|(right, bare_right)| bare == *bare_right && name != *right)
 }
 
 /// The query up to a parameter `path`: proxies that can only append hang the original request's path

@@ -173,7 +173,8 @@ async fn ids_and_numbers_out_of_range_are_400_or_404() {
         "touch=maybe",
         "Max_Age=0",
         "maxage=300",
-        "foo=1",
+        "foo=1&authLevel=mfa",
+        "Touch=false",
     ] {
         let reply = send(Method::GET, &format!("verify?{query}")).await;
         assert_eq!(
@@ -182,10 +183,10 @@ async fn ids_and_numbers_out_of_range_are_400_or_404() {
             "{query}"
         );
     }
-    assert_eq!(
-        send(Method::GET, "verify?max_age=4294967295").await.status,
-        200
-    );
+    for query in ["max_age=4294967295", "foo=1&foo=2", "maximum_age=1", "=&&"] {
+        let reply = send(Method::GET, &format!("verify?{query}")).await;
+        assert_eq!(reply.status, 200, "{query}");
+    }
 }
 
 #[tokio::test]

@@ -164,6 +164,13 @@ impl Setup {
             assert_eq!(seen.one("x-auth-session-id").len(), 36);
             assert!(seen.one("x-auth-authenticated-at").ends_with('Z'));
         }
+        // What looks like a demand in the application's own query is none.
+        let own = "/page?max_age=0&auth_level=mfa&touch=x&Max-Age=0";
+        let reply = self
+            .reply(self.ask(Method::GET, own).bearer_auth(token))
+            .await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+        assert_eq!(application::Seen::of(&reply).path, own);
         let before = self.application.hits();
         for request in [
             self.ask(Method::GET, "/page"),
