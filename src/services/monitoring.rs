@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use super::{Refusal, Result};
 use crate::context::Context;
 use crate::metrics::Snapshot;
-use crate::repositories::{session_events, sessions};
+use crate::repositories::{events_search, session_events, sessions};
 
 /// The longest that a reading waits for the database: Prometheus gives up after 10 s by default,
 /// and wants to know of an outage above all.
@@ -45,9 +45,10 @@ async fn overdue(context: &Context) -> Option<[(&'static str, f64); 3]> {
     let read = async {
         let _one_at_a_time = context.reading_overdue.lock().await;
         let ages = context.database.read(move |conn| {
+            let now = events_search::clock(conn)?;
             Ok([
                 sessions::oldest_expired_age(conn)?,
-                sessions::oldest_ended_age(conn)?.map(|age| age - retention),
+                sessions::oldest_ended(conn)?.map(|then| now - then - retention),
                 session_events::oldest_age(conn)?.map(|age| age - event_retention),
             ])
         });

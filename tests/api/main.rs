@@ -44,5 +44,6 @@ mod security;
 mod sharing;
 mod sign_up;
 mod start;
+mod statistics;
 mod support;
 mod tokens;

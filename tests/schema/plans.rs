@@ -166,9 +166,6 @@ const QUERIES: &[(&str, Query)] = &[
     ("sessions::oldest_expired_age", |conn, _| {
         sessions::oldest_expired_age(conn).map(|age| usize::from(age.is_some()))
     }),
-    ("sessions::oldest_ended_age", |conn, _| {
-        sessions::oldest_ended_age(conn).map(|age| usize::from(age.is_some()))
-    }),
     ("session_events::oldest_age", |conn, _| {
         session_events::oldest_age(conn).map(|age| usize::from(age.is_some()))
     }),

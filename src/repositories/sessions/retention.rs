@@ -107,18 +107,6 @@ pub fn oldest_expired_age(conn: &mut PgConnection) -> QueryResult<Option<TimeDel
     Ok(oldest.map(|(then, now)| now - then))
 }
 
-/// How long ago the session ended that is kept the longest.
-pub fn oldest_ended_age(conn: &mut PgConnection) -> QueryResult<Option<TimeDelta>> {
-    let ended = || ended_at(sessions::expires_at, sessions::revoked_at);
-    let oldest: Option<(DateTime<Utc>, DateTime<Utc>)> = sessions::table
-        .filter(sessions::revoked_at.is_not_null())
-        .order(ended().asc())
-        .select((ended(), statement_timestamp()))
-        .first(conn)
-        .optional()?;
-    Ok(oldest.map(|(then, now)| now - then))
-}
-
 /// How many [`expire_batch`] would find now.
 pub fn count_expirable(conn: &mut PgConnection) -> QueryResult<i64> {
     sessions::table

@@ -125,7 +125,7 @@ struct DayBody {
     summary = "Active sessions; log-ins, failures and endings by day",
     responses((status = 200, description = "Active sessions; log-ins, failures and endings by day", body = StatisticsBody)),
     security(("bearer" = []), ("cookie" = [])),
-    extensions(("x-errors" = json!(["filter_too_broad", "reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
+    extensions(("x-errors" = json!(["reauthentication_required", "forbidden", "unavailable", "internal_error"]))),
 )]
 pub(in crate::routes) async fn statistics(signed_in: Admin) -> Result<HttpResponse, ApiError> {
     let Statistics {
