@@ -66,22 +66,6 @@ impl EventQuery {
             },
         })
     }
-
-    /// Where the page begins.
-    pub fn cursor(&self) -> Result<Option<i64>, Refusal> {
-        number("cursor", &self.cursor)
-    }
-
-    /// Rows on a page.
-    pub fn limit(&self) -> Result<u16, Refusal> {
-        limit(&self.limit)
-    }
-
-    /// The same query for the page that begins at `cursor`.
-    pub fn at(&self, cursor: Option<String>) -> String {
-        query_string(&Self {
-            cursor,
-            ..self.clone()
-        })
-    }
 }
+
+paged!(EventQuery, i64, number);

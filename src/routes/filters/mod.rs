@@ -9,6 +9,32 @@ macro_rules! one_of {
     }};
 }
 
+/// What every list's query has: where the page begins, how many rows it has, and the query of
+/// another page.
+macro_rules! paged {
+    ($query:ident, $key:ty, $parse:path) => {
+        impl $query {
+            /// Where the page begins.
+            pub fn cursor(&self) -> Result<Option<$key>, Refusal> {
+                $parse("cursor", &self.cursor)
+            }
+
+            /// Rows on a page.
+            pub fn limit(&self) -> Result<u16, Refusal> {
+                limit(&self.limit)
+            }
+
+            /// The same query for the page that begins at `cursor`.
+            pub fn at(&self, cursor: Option<String>) -> String {
+                query_string(&Self {
+                    cursor,
+                    ..self.clone()
+                })
+            }
+        }
+    };
+}
+
 mod events;
 mod sessions;
 mod times;
@@ -123,22 +149,4 @@ pub struct PageQuery {
     pub limit: Option<String>,
 }
 
-impl PageQuery {
-    /// Where the page begins.
-    pub fn cursor(&self) -> Result<Option<i64>, Refusal> {
-        number("cursor", &self.cursor)
-    }
-
-    /// Rows on a page.
-    pub fn limit(&self) -> Result<u16, Refusal> {
-        limit(&self.limit)
-    }
-
-    /// The same query for the page that begins at `cursor`.
-    pub fn at(&self, cursor: Option<String>) -> String {
-        query_string(&Self {
-            cursor,
-            ..self.clone()
-        })
-    }
-}
+paged!(PageQuery, i64, number);

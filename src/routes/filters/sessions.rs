@@ -90,26 +90,6 @@ impl SessionQuery {
         Ok(Some(filter))
     }
 
-    /// Where the page begins.
-    pub fn cursor(&self) -> Result<Option<Uuid>, Refusal> {
-        parsed("cursor", &self.cursor, Problem::NotACursor, |t| {
-            Uuid::try_parse(t).ok()
-        })
-    }
-
-    /// Rows on a page.
-    pub fn limit(&self) -> Result<u16, Refusal> {
-        limit(&self.limit)
-    }
-
-    /// The same query for the page that begins at `cursor`.
-    pub fn at(&self, cursor: Option<String>) -> String {
-        query_string(&Self {
-            cursor,
-            ..self.clone()
-        })
-    }
-
     /// Whether it restricts anything.
     pub fn is_restricted(&self) -> bool {
         let without_page = Self {
@@ -120,3 +100,11 @@ impl SessionQuery {
         !query_string(&without_page).is_empty()
     }
 }
+
+fn cursor_id(name: &'static str, field: &Option<String>) -> Result<Option<Uuid>, Refusal> {
+    parsed(name, field, Problem::NotACursor, |t| {
+        Uuid::try_parse(t).ok()
+    })
+}
+
+paged!(SessionQuery, Uuid, cursor_id);

@@ -40,7 +40,7 @@ impl UserQuery {
             ..UserFilter::default()
         };
         match text(&self.query) {
-            Some(query) if query.len() > MAX_TEXT => {
+            Some(query) if query.chars().count() > MAX_TEXT => {
                 return Err(invalid("query")(Problem::TooLong(MAX_TEXT)));
             }
             Some(query) if query.contains('\0') => return Err(invalid("query")(Problem::Nul)),
@@ -53,22 +53,6 @@ impl UserQuery {
         }
         Ok(filter)
     }
-
-    /// Where the page begins.
-    pub fn cursor(&self) -> Result<Option<i64>, Refusal> {
-        number("cursor", &self.cursor)
-    }
-
-    /// Rows on a page.
-    pub fn limit(&self) -> Result<u16, Refusal> {
-        limit(&self.limit)
-    }
-
-    /// The same query for the page that begins at `cursor`.
-    pub fn at(&self, cursor: Option<String>) -> String {
-        query_string(&Self {
-            cursor,
-            ..self.clone()
-        })
-    }
 }
+
+paged!(UserQuery, i64, number);

@@ -45,11 +45,14 @@ pub async fn statistics(context: &Context) -> Result<Statistics> {
             let day = today - TimeDelta::days(ago);
             let counted = match past_days.get(day) {
                 Some(counted) => counted,
-                None => events_search::count_day(conn, day)?,
+                None => {
+                    let counted = events_search::count_day(conn, day)?;
+                    if as_of - day > TimeDelta::days(1) + SETTLING {
+                        past_days.keep(day, &counted);
+                    }
+                    counted
+                }
             };
-            if as_of - day > TimeDelta::days(1) + SETTLING {
-                past_days.keep(day, &counted);
-            }
             daily.extend(counted);
         }
         Ok(Statistics {
