@@ -60,8 +60,8 @@ pub fn insert(conn: &mut PgConnection, id: Uuid, new: &NewSession) -> QueryResul
 }
 
 /// Gives a valid session a new token, if the old one is still its token. Use is recorded by the
-/// touch alone: written here too, it would keep a client that rotates often from ever being due to
-/// slide.
+/// touch alone, which keeps its interval: written at each rotation, it would keep a client that rotates
+/// often from ever being due to slide.
 pub fn replace_hash(
     conn: &mut PgConnection,
     id: Uuid,

@@ -1,5 +1,7 @@
 //! A new token for a session that stays.
 
+use chrono::TimeDelta;
+
 use super::super::Result;
 use super::super::verification::Authenticated;
 use super::proof::why_ended;
@@ -19,7 +21,12 @@ pub async fn rotate(context: &Context, caller: &Authenticated, client: &Client) 
     let token = new_token()?;
     let (id, user_id) = (caller.session.id, caller.session.user_id);
     let (old, new, address) = (caller.hash, token.hash(), client.coarse_address());
+    let interval = context.config.session.touch_interval;
+    let margin = TimeDelta::from_std(context.config.database.timeout).unwrap_or(TimeDelta::MAX);
     let rotated = context.database.write(move |conn| {
+        // The use is written here as well where it is due: the touch beside this request passes over
+        // a row that is being rotated.
+        sessions::touch(conn, &[id], interval, margin)?;
         let Some(session) = sessions::replace_hash(conn, id, &old, &new)? else {
             return Ok(None);
         };
