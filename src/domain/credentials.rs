@@ -29,7 +29,8 @@ impl Email {
             .without_display_text()
             .without_domain_literal();
         match email_address::EmailAddress::parse_with_options(text, options) {
-            Ok(_) => Ok(Self(text.to_lowercase())),
+            // Letter by letter: the final sigma depends on what stands around it.
+            Ok(_) => Ok(Self(text.chars().flat_map(char::to_lowercase).collect())),
             Err(_not_an_address) => Err(Problem::NotAnEmail),
         }
     }
